@@ -468,3 +468,31 @@ async def test_a_damaged_gzip_file_is_one_error(
 
     assert ran.code == 2
     assert "FILE: cannot be read any further (it is damaged: " in ran.err
+
+
+async def test_other_files_of_a_folder_of_pages_are_counted(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    root = tmp_path / "vault"
+    (root / ".obsidian").mkdir(parents=True)
+    (root / ".obsidian" / "app.json").write_text("{}")
+    (root / "page.md").write_text("A page.\n")
+    for name in ("board.canvas", "Table.CSV", "a.txt", "b.txt", "picture.png"):
+        (root / name).write_text("x")
+
+    report = await folklore.json("import", root)
+
+    assert (report["format"], report["stored"]) == ("markdown", 1)
+    assert report["skipped"] == {".canvas file": 1, ".csv file": 1, ".txt file": 2}
+
+
+async def test_a_folder_without_a_page_says_what_it_has(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    (tmp_path / "a.txt").write_text("x")
+
+    ran = await folklore("import", tmp_path)
+
+    assert ran.code == 1
+    assert "skipped: 1 of type '.txt file'" in ran.out
+    assert "has no page with a text. Files .md, .markdown, .mdx are pages." in ran.err

@@ -168,7 +168,7 @@ def _markdown(path: Path, options: Options) -> Iterator[Target]:
     pages = Pages(
         "markdown",
         origin,
-        page_files.markdown_files(path.resolve(), base),
+        page_files.folder_files(path.resolve(), base),
         _below(path.resolve(), base),
     )
     yield _target(path, options.project, pages)

@@ -25,6 +25,7 @@ from folklore.cli.team.import_targets import (
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
+from folklore.memory.transfer.formats.files import MARKDOWN
 from folklore.memory.transfer.formats.recognition import (
     described as file_described,
     refuse_unreadable,
@@ -170,7 +171,13 @@ def import_(
     value = (
         {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
     )
-    advice = _advice(file) if form in FILE_FORMATS and _is_unread(report) else None
+    advice = None
+    if form in FILE_FORMATS and _is_unread(report):
+        advice = _advice(file)
+    elif _has_no_page(targets) and not (report.failed or report.removed):
+        advice = (
+            f"{file} has no page with a text. Files {', '.join(MARKDOWN)} are pages."
+        )
     if advice:
         value["advice"] = advice
     print_either(
@@ -370,6 +377,11 @@ def _is_unread(report: Report) -> bool:
     memories = report.settled + report.refused
     links = report.relations + report.revisions + report.untied
     return not (report.headers or memories or links or is_state)
+
+
+def _has_no_page(targets: Sequence[Target]) -> bool:
+    pages = [target.pages for target in targets]
+    return bool(pages) and all(each is not None and not each.count for each in pages)
 
 
 def _advice(file: str) -> str:

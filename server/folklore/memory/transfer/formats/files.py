@@ -6,6 +6,7 @@ repository of others must not be able to name a file of this user.
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -13,6 +14,11 @@ from folklore.memory.transfer.formats.pages import PageFile
 
 # The endings of Markdown pages.
 MARKDOWN = (".md", ".markdown", ".mdx")
+# The endings of other files with texts that a folder of pages has: they are not read, and counted.
+_OTHER_PAGES = (
+    *(".txt", ".rst", ".adoc", ".org", ".html", ".htm", ".canvas", ".excalidraw"),
+    *(".csv", ".tsv", ".json", ".ipynb", ".pdf", ".docx", ".doc", ".odt", ".rtf"),
+)
 _SKIPPED_FOLDERS = frozenset(
     {"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"}
 )
@@ -51,6 +57,15 @@ def markdown_files(
         )
 
     return _walk(root, base, chosen)
+
+
+def folder_files(root: Path, base: Path) -> Iterator[PageFile]:
+    """Yield the Markdown files of a folder as `markdown_files` does, and other files with texts as skipped."""
+    yield from markdown_files(root, base)
+    if root.is_dir():
+        others = _walk(root, base, lambda path: path.suffix.lower() in _OTHER_PAGES)
+        for file in others:
+            yield replace(file, skipped=f"{file.path.suffix.lower()} file")
 
 
 def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
