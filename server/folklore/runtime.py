@@ -38,6 +38,9 @@ from folklore.ranking.weights import named_presets
 # Seconds that a store waits for its embeddings, by which similar memories are found, and the end of a process for those
 # that stores did not wait for.
 _EMBEDDING_WAIT, _FAREWELL = 0.5, 2.0
+# A model is loaded when a request needs it, or so long after the start: the hook of a session's start, which waits for
+# the server, needs none, and the load would take the processor from it.
+_WARM_AFTER = 1.0
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
 
@@ -277,6 +280,7 @@ async def _revive(settings: Settings, guard: DataGuard) -> None:
 
 async def _warm(embedder: Embedder | None, *, skip: bool = False) -> None:
     if embedder is not None and not skip:
+        await asyncio.sleep(_WARM_AFTER)
         with suppress(
             EmbedderUnavailable
         ):  # recall degrades, and the embeddings of stores are pending

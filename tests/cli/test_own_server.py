@@ -403,6 +403,33 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
     assert sorted(kept) == sorted(stored)
 
 
+def test_the_server_begins_without_the_libraries_that_no_hook_needs() -> None:
+    program = (
+        "import sys, folklore.http.server.local, folklore.memory.service.operations\n"
+        "print([name for name in ('mcp', 'numpy', 'jinja2', 'prometheus_client')"
+        " if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout == "[]\n"
+
+
+def test_a_hook_says_whether_the_server_is_starting_or_away(machine: Machine) -> None:
+    machine.home.mkdir()
+    bound = machine.local.take_over()  # a server that has its socket, and is not ready
+    assert bound is not None
+    with bound.listening:
+        starting = machine.run("hook", "session-start", stdin="")
+        os.utime(machine.local.path, (0, 0))
+        away = machine.run("hook", "session-start", stdin="")
+
+    assert (starting.code, away.code) == (0, 0)
+    assert "is starting: it did not answer within 4 seconds" in starting.out
+    assert "is away: it did not answer within 4 seconds" in away.out
+
+
 async def test_a_server_that_does_not_answer_is_replaced_and_one_that_does_is_not(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

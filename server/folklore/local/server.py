@@ -214,6 +214,12 @@ class LocalServer:
             return os.stat(self.path).st_ino
         return None
 
+    def age(self) -> float | None:
+        """Return the seconds since a server was started; None if none is there."""
+        with suppress(OSError):
+            return time.time() - os.stat(self.path).st_mtime
+        return None
+
     def _answers(self) -> bool:
         with suppress(OSError), self._connected(_STUCK_SECONDS) as connection:
             connection.sendall(b"GET /healthz HTTP/1.0\r\nhost: localhost\r\n\r\n")

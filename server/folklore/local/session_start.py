@@ -12,6 +12,8 @@ from folklore.local.server import LocalServer, home_of
 
 # Clients drop the answer of a hook after five seconds.
 SECONDS = 4.0
+# What a start takes at most on a machine with much other work.
+_START_SECONDS = 60.0
 _OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
 
 
@@ -29,6 +31,15 @@ def away(reason: str) -> str:
     """Return the line for an assistant whose memory cannot be reached: the first of the reason, without a log."""
     line = reason.partition("\n")[0]
     return f"Folklore, the team's memory, is away: {line}"
+
+
+def late(server: LocalServer) -> str:
+    """Return the line for an assistant whose memory did not answer in time: it may be starting."""
+    reason = f"it did not answer within {SECONDS:g} seconds"
+    age = server.age()
+    if age is None or age > _START_SECONDS:
+        return away(f"{reason}.")
+    return f"Folklore, the team's memory, is starting: {reason}. Its tools will answer."
 
 
 def read_event() -> dict[str, str]:
@@ -102,7 +113,7 @@ def _settings(config: str | None, home: str) -> list[bytes] | None:
 
 
 def _end(*_signal: object) -> None:
-    raise TimeoutError(f"it did not answer within {SECONDS:g} seconds")
+    raise TimeoutError
 
 
 def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
@@ -114,6 +125,8 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
             if "result" in value
             else away(value["error"]["message"])
         )
+    except TimeoutError:
+        return late(server)
     except OSError as error:
         return away(f"{error.strerror or error}.")
     except (ValueError, LookupError, TypeError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket as sockets
+import threading
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
@@ -27,11 +28,12 @@ from folklore.cli.context import (
 )
 from folklore.clients.credentials import normalised
 from folklore.config import Settings, namespace_of_file
-from folklore.errors import InvalidInput
+from folklore.errors import FolkloreError, InvalidInput
 from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
 
 if TYPE_CHECKING:
+    from folklore import engine
     from folklore.bridge import bridge, remote, stdio
     from folklore.http.server import (
         beside as http_beside,
@@ -45,6 +47,7 @@ else:  # one process needs few of them
         Lazy,
         ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"),
     )
+    engine = Lazy("folklore.engine")
     http_beside = Lazy("folklore.http.server.beside")
     http_local = Lazy("folklore.http.server.local")
     http_serve = Lazy("folklore.http.server.serve")
@@ -139,7 +142,22 @@ def _serve_socket(ctx: click.Context, descriptor: int, inode: int) -> None:
         # Clients that connected before another process took the place are served all the same.
         if server.claim(inode):
             _start_forks(server)
+        _start_engine_early(settings)
         http_local.run(settings, server, listening, inode)
+
+
+def _start_engine_early(settings: Settings) -> None:
+    """Start the embedded engine while this process imports its modules; the application waits for it, and reports."""
+    if settings.database_url is not None:
+        return
+
+    def start() -> None:
+        with suppress(FolkloreError):
+            engine.Engine(
+                settings.home, idle_minutes=settings.engine.idle_minutes
+            ).start()
+
+    threading.Thread(target=start, name="folklore-engine", daemon=True).start()
 
 
 def _start_forks(server: LocalServer) -> None:
@@ -222,5 +240,10 @@ def _place_of_user_server(
     """Return the place of the user's server; None where each process is to have its own."""
     if has_own_process():
         return None
+
+    def prepare(server: LocalServer) -> None:
+        _start_forks(server)
+        _start_engine_early(settings)
+
     project = namespace_of_file(ctx.find_root().obj["config"])
-    return http_beside.TakenServer(found_server(ctx, settings), project, _start_forks)
+    return http_beside.TakenServer(found_server(ctx, settings), project, prepare)

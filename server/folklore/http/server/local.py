@@ -13,10 +13,11 @@ from contextlib import (
     AbstractAsyncContextManager,
     asynccontextmanager,
     contextmanager,
+    suppress,
 )
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from starlette.applications import Starlette
@@ -29,7 +30,7 @@ from folklore import telemetry
 from folklore.app import App
 from folklore.background import in_background
 from folklore.config import HttpSettings, Settings
-from folklore.errors import ConfigInvalid
+from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.http.error_responses import Path
 from folklore.http.limits import Limits
 from folklore.http.requested import (
@@ -39,7 +40,6 @@ from folklore.http.requested import (
     requested_zone,
 )
 from folklore.http.server.api import api_routes
-from folklore.http.server.app import build_console, streamable_http
 from folklore.http.server.connections import ConnectionGuard, RequestTracking
 from folklore.http.server.health import Health
 from folklore.http.server.serve import (
@@ -49,13 +49,21 @@ from folklore.http.server.serve import (
     uvicorn_config,
 )
 from folklore.http.transfers import Exports
-from folklore.http.trusted_hosts import transport_security
+from folklore.lazy import Lazy
 from folklore.local.server import LocalServer
 from folklore.log import get_logger
-from folklore.mcp.server import build_server
 from folklore.memory.auth.current_caller import calling, current_caller
 from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service
+
+if TYPE_CHECKING:
+    from folklore.http import trusted_hosts
+    from folklore.http.server import app as http_app
+    from folklore.mcp import server as mcp_server
+else:  # the libraries of MCP are two fifths of what a server imports, and hooks need none of them
+    trusted_hosts = Lazy("folklore.http.trusted_hosts")
+    http_app = Lazy("folklore.http.server.app")
+    mcp_server = Lazy("folklore.mcp.server")
 
 log = get_logger(__name__)
 
@@ -64,6 +72,8 @@ AUTHOR, DIRECTORY = "Folklore-Author", "Folklore-Directory"
 _QUIET_SECONDS, _LAST_SECONDS = 1.0, 10.0
 _LIMITS = Limits()
 _LOOPBACK = "127.0.0.1"
+# How long MCP leaves the processor to the start of the application, and to what comes first then.
+_START_SECONDS, _FIRST_SECONDS = 5.0, 1.0
 
 
 def run(
@@ -135,7 +145,7 @@ class _Console:
                 uvicorn_config(
                     app.settings,
                     _LOOPBACK,
-                    lambda: build_console(app, _LOOPBACK, limits),
+                    lambda: http_app.build_console(app, _LOOPBACK, limits),
                     self.guard,
                 )
             )
@@ -292,17 +302,11 @@ def _user_application(
 
     It runs within `around`; `on_shutdown` is called before anything is closed.
     """
-    security = transport_security("localhost", ())
-    streamable = streamable_http(
-        build_server(service, offered=app.settings.tools),
-        "localhost",
-        security,
-        _LIMITS,
-    )
+    mcp = _LaterMcp(app, service)
 
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
-        async with around(), streamable.router.lifespan_context(streamable):
+        async with around(), mcp.running():
             yield
             on_shutdown()
 
@@ -312,7 +316,7 @@ def _user_application(
             Path("/readyz", health.ready),
             *api_routes(service, Exports(service, TokenWatch(app.memory, app.now))),
             *console,
-            Path("/mcp", streamable, methods=["POST"]),
+            Path("/mcp", mcp, methods=["POST"]),
         ],
         middleware=[
             Middleware(RequestTracking),
@@ -321,6 +325,71 @@ def _user_application(
         ],
         lifespan=lifespan,
     )
+
+
+class _LaterMcp:
+    """MCP over HTTP as an ASGI application, whose libraries are imported when the application has started.
+
+    So the hook of a session's start, which waits for the server, does not wait for them.
+    """
+
+    def __init__(self, app: App, service: Service) -> None:
+        self._app = app
+        self._service = service
+        self._wanted = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._imported = asyncio.Event()
+        self._streamable: Starlette | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self._wanted.set()
+        await self._imported.wait()
+        assert self._streamable is not None  # else _run has failed, and logged it
+        await self._streamable(scope, receive, send)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Serve within the block."""
+        task = in_background(self._run(), "folklore-mcp")
+        yield
+        self._ended.set()
+        await task
+
+    async def _run(self) -> None:
+        ended = asyncio.create_task(self._ended.wait())
+        starting = asyncio.create_task(self._started())
+        await asyncio.wait(
+            {ended, starting},
+            timeout=_START_SECONDS,
+            return_when=asyncio.FIRST_COMPLETED,
+        )
+        wanted = asyncio.create_task(self._wanted.wait())
+        await asyncio.wait(
+            {ended, wanted}, timeout=_FIRST_SECONDS, return_when=asyncio.FIRST_COMPLETED
+        )
+        if not ended.done():
+            try:
+                self._streamable = await asyncio.to_thread(self._application)
+                gc.freeze()  # as `run` does
+                router = self._streamable.router
+                async with router.lifespan_context(self._streamable):
+                    self._imported.set()
+                    await ended
+            finally:
+                self._imported.set()
+        for task in (ended, starting, wanted):
+            task.cancel()
+
+    async def _started(self) -> None:
+        with suppress(FolkloreError):  # the requests report it
+            await self._app.ready()
+
+    def _application(self) -> Starlette:
+        server = mcp_server.build_server(
+            self._service, offered=self._app.settings.tools
+        )
+        security = trusted_hosts.transport_security("localhost", ())
+        return http_app.streamable_http(server, "localhost", security, _LIMITS)
 
 
 class _LocalCaller:

@@ -16,7 +16,7 @@ from contextlib import AbstractAsyncContextManager, AbstractContextManager, Exit
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import uvicorn
 from starlette.applications import Starlette
@@ -27,13 +27,18 @@ from folklore.clients.credentials import save_token
 from folklore.config import Settings, expanded, is_loopback
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
-from folklore.http.server.app import build_app
 from folklore.http.server.connections import ConnectionGuard
-from folklore.http.server.metrics import shared_folder
 from folklore.http.server.peers import is_told
-from folklore.http.team import Team
+from folklore.lazy import Lazy
 from folklore.log import configure, get_logger
 from folklore.memory.requests import CreateTokenRequest
+
+if TYPE_CHECKING:
+    from folklore.http import team
+    from folklore.http.server import app as http_app, metrics
+else:  # the user's server, which is waited for, needs none of them
+    team, metrics = Lazy("folklore.http.team"), Lazy("folklore.http.server.metrics")
+    http_app = Lazy("folklore.http.server.app")
 
 log = get_logger(__name__)
 
@@ -122,7 +127,7 @@ def run(
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with ExitStack() as stack:
-        stack.enter_context(shared_folder(http.workers))
+        stack.enter_context(metrics.shared_folder(http.workers))
         beside = None
         if user_server is not None:
             console_url = public_url or _from_here(url)
@@ -293,7 +298,7 @@ def _application(
         ).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-    return build_app(
+    return http_app.build_app(
         App(settings),
         host,
         limits,
@@ -345,7 +350,7 @@ def _needs_token(settings: Settings) -> bool:
 
     async def demanded() -> bool:
         async with running(settings) as app:
-            return await Team.of(app).authenticator.demands_token()
+            return await team.Team.of(app).authenticator.demands_token()
 
     if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
         return settings.http.authentication != "never"
