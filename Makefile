@@ -7,8 +7,8 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install $(shell test -t 2 || echo --quiet) --disable-pip-version-check
 # Runs a command; without a terminal, a line every ten seconds shows that it goes on. The loop ends with this shell too.
 watched = if [ -t 2 ]; then $(1); else \
-	( while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do \
-		echo "  installing: $$(du -sm $(VENV) | cut -f1) MB so far"; done ) & ticker=$$!; \
+	( seconds=0; while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do seconds=$$((seconds + 10)); \
+		echo "  installing for $$seconds s: $$(du -sm $(VENV) | cut -f1) MB so far"; done ) & ticker=$$!; \
 	$(1); code=$$?; kill $$ticker; exit $$code; fi
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile

@@ -62,6 +62,22 @@ async def test_superseding_relations_and_revisions_are_shown(
     )
 
 
+async def test_storing_says_in_sentences_what_it_did_and_history_names_the_successor(
+    folklore: CommandLine,
+) -> None:
+    old = await folklore.keep("We release on Fridays.")
+    corrected = await folklore.done(
+        "store", "We release on Mondays.", "--supersedes", old
+    )
+    again = await folklore.done("store", "We release on Mondays.")
+    new = corrected.split()[1]
+
+    assert corrected.startswith(f"stored {new} in ")
+    assert f"supersedes {old[-8:]}, which recall leaves out from now on" in corrected
+    assert again.startswith(f"known already as {new} in ")
+    assert f"superseded by {new}" in await folklore.done("history", old)
+
+
 async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_what_is_not(
     folklore: CommandLine,
 ) -> None:

@@ -699,6 +699,17 @@ async def test_a_server_of_http_that_does_not_answer_is_left_and_not_killed(
     assert machine.process == machine.local.pid()
 
 
+async def test_a_server_of_http_whose_socket_was_removed_makes_room_for_another(
+    machine: Machine,
+) -> None:
+    async with on_http(machine.server) as http:
+        await asyncio.to_thread(machine.run, "store", EACH)
+        Path(machine.local.path).unlink()
+
+        assert await asyncio.to_thread(machine.contents) == [EACH]
+        assert machine.process == machine.local.pid() != http.process.pid
+
+
 async def test_a_port_that_is_taken_names_the_folklore_server_that_has_it(
     machine: Machine, tmp_path: Path
 ) -> None:

@@ -192,6 +192,12 @@ class LocalServer:
         self.note_url(url)
         return True
 
+    def give_up(self) -> None:
+        """Declare this process no server any more, though it lives on."""
+        if self._record is not None:
+            os.close(self._record)
+            self._record = None
+
     def note_url(self, url: str) -> None:
         """Record the address of the console, once this process is the server."""
         if self._record is not None:

@@ -132,6 +132,19 @@ async def test_a_question_without_an_answer_gets_at_most_five_lines_and_a_note(
     assert answer.cursor is None
 
 
+async def test_what_has_nothing_to_do_with_the_question_is_no_result(
+    person: Person,
+) -> None:
+    deploy = "We deploy from the release branch, never from main."
+    await person.keep(deploy, "Alice reviews every change to the billing code.")
+    alone = await asked(person, "where do we deploy from?")
+    await person.keep(*PROJECT)
+    among = [await asked(person, question) for question in QUESTIONS]
+
+    assert [result.memory.content for result in alone.memories] == [deploy]
+    assert all(result.score for answer in among for result in answer.memories)
+
+
 async def test_weak_results_are_shown_by_their_summary(person: Person) -> None:
     pairs = zip(PROJECT, SUBJECTS, strict=True)
     await person.keep(

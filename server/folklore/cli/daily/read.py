@@ -189,6 +189,8 @@ def _print_history(result: History, zone: tzinfo) -> None:
     following: dict[str, Any] = serializers.record(now)
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
+        if now.superseded_by is not None:
+            print_line(f"superseded by {now.superseded_by}")
         for item in result.revisions:  # the last change first, so that each former value is the next one's new value
             output.print_revision(item, following, zone)
             following |= item.before

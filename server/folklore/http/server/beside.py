@@ -18,7 +18,8 @@ log = get_logger(__name__)
 
 # For what has the port to end its requests, and for an unknown program to say what it is.
 _HAND_OVER_SECONDS = 10.0
-_LOOK_SECONDS = 2.0
+_ANSWER_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
 
 
 class TakenServer:
@@ -37,6 +38,7 @@ class TakenServer:
         self._namespace = namespace
         self._when_bound = when_bound
         self._bound: Bound | None = None
+        self._ending = threading.Event()
 
     def hand_over(self, port: int) -> bool:
         """Return true if a server of this home had the port for its console, and has given it up."""
@@ -96,8 +98,9 @@ class TakenServer:
             return
         self._when_bound(self._server)
         # The server before this one may take some seconds to end, and sessions need not wait for that.
-        claim = partial(self._server.claim, self._bound.inode, url, is_http=True)
-        threading.Thread(target=claim, name="folklore-claim", daemon=True).start()
+        threading.Thread(
+            target=self._be_found, args=(url,), name="folklore-claim", daemon=True
+        ).start()
         try:
             yield partial(
                 serving_beside, self._bound.listening, console_url, self._namespace
@@ -105,8 +108,20 @@ class TakenServer:
         finally:
             self.release()
 
+    def _be_found(self, url: str) -> None:
+        """Be the server on record until clients can start another, since the socket was removed."""
+        assert self._bound is not None
+        inode = self._bound.inode
+        if not self._server.claim(inode, url, is_http=True):
+            return
+        while not self._ending.wait(_LOOK_SECONDS):
+            if self._server.inode() != inode:
+                self._server.give_up()
+                return
+
     def release(self) -> None:
         """Let no client connect any more."""
+        self._ending.set()
         if self._bound is not None:
             with suppress(OSError):
                 self._server.release(self._bound.inode)
@@ -114,7 +129,7 @@ class TakenServer:
 
 def _folklore_at(host: str, port: int) -> str | None:
     """Return the version of the Folklore server at an address; None if another program is there."""
-    connection = HTTPConnection(host.strip("[]"), port, timeout=_LOOK_SECONDS)
+    connection = HTTPConnection(host.strip("[]"), port, timeout=_ANSWER_SECONDS)
     try:
         connection.request("GET", "/healthz")
         value = json.loads(connection.getresponse().read())
