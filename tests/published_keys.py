@@ -236,9 +236,10 @@ def main() -> None:
     parser.add_argument(
         "rules", type=Path, help="a copy of betterleaks.toml or gitleaks.toml"
     )
-    rules = tomllib.loads(parser.parse_args().rules.read_text(encoding="utf-8"))[
-        "rules"
-    ]
+    path = parser.parse_args().rules
+    if not path.is_file():
+        parser.error("RULES must name your copy of betterleaks.toml or gitleaks.toml.")
+    rules = tomllib.loads(path.read_text(encoding="utf-8"))["rules"]
     formats = list(formats_of(rules))
     not_found = list(missed(iter(formats)))
     for form, found in not_found:

@@ -8,6 +8,7 @@ import pytest
 
 from folklore.memory.transfer.formats.front_matter import read_front_matter
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.linear_time import assert_linear_time
 from tests.memory.transfer.test_import_claude import exported
 
 # Blocks, their fields, and whether a part is no field.
@@ -140,3 +141,25 @@ async def test_a_page_of_another_encoding_is_read_or_named_once(
     assert ran.err.count("latin.md") == 1
     assert "  latin.md: is not UTF-8. Convert it and import it again." in ran.err
     assert set(await exported(folklore)) == {"Größe\n\nVon Windows."}
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "---\n",
+        "---\ntitle: a\n---\n",
+        "---\na: b: c\n",
+        "a:: b\n",
+        "\n",
+        "--- ",
+        "+++\n",
+        "a b ",
+    ],
+)
+def test_any_page_is_read_in_a_time_that_grows_no_faster_than_its_length(
+    unit: str,
+) -> None:
+    assert_linear_time(read_front_matter, unit, 64_000)
+    assert_linear_time(
+        lambda text: read_front_matter(f"---\n{text}: b: c\n---\n"), unit, 16_000
+    )
