@@ -137,6 +137,10 @@ class DatabaseUnavailable(Unavailable):
     """Postgres that cannot be reached or reports a failure of its own."""
 
 
+class DatabaseUnsuitable(DatabaseUnavailable):
+    """Postgres whose encoding, locale or settings Folklore cannot work with."""
+
+
 class EngineFailed(DatabaseUnavailable):
     """Embedded engine that could not be started, recovered or stopped."""
 

@@ -8,6 +8,7 @@ import asyncpg
 import pytest
 
 from folklore.db import migrate as room
+from folklore.db.database import Database
 from folklore.db.migrate import (
     Migration,
     ServerInfo,
@@ -17,6 +18,8 @@ from folklore.db.migrate import (
     require_versions,
 )
 from folklore.errors import DatabaseUnavailable, SchemaBehind
+from folklore.memory.context import MemoryContext
+from tests.person import Person, contents
 
 
 @pytest.fixture
@@ -187,3 +190,45 @@ def test_a_server_that_is_too_old_is_refused_with_the_next_step(
 @pytest.mark.parametrize("pgvector", ["0.8.0", "0.8.5", "0.9.0", "1.0"])
 def test_supported_versions_are_accepted(pgvector: str) -> None:
     require_versions(server(15, pgvector))
+
+
+async def test_a_store_of_before_finds_names_and_symbols_after_the_migration(
+    empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    [at] = [
+        place
+        for place, migration in enumerate(migrations())
+        if migration.name.endswith("_names.sql")
+    ]
+    for migration in migrations()[:at]:
+        await empty.execute(migration.sql)
+        await empty.execute(
+            "insert into folklore_migrations values ($1, $2, now())",
+            migration.name,
+            migration.checksum,
+        )
+    await empty.execute(
+        """
+        insert into namespaces (id, name, created_at, created_by)
+        values ('01900000-0000-7000-8000-000000000000', 'notes', now(), 'tester');
+        insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
+        select '01900000-0000-7000-8000-000000000000', gen_random_uuid(),
+            case n when 1 then 'The on-call rota uses Postgres17 🚀' else 'Note ' || n end,
+            'note', 'tester', 'english', now(), now(), sha256(n::text::bytea)
+        from generate_series(1, 300) as n;
+        insert into fresh_words
+        select namespace_id, id, 1, '', '' from memories where content like 'Note 2%';
+        insert into packed_namespaces values ('01900000-0000-7000-8000-000000000000', 9, 9, 9, 0);
+        """
+    )
+
+    await migrate(empty_database_url)
+
+    counts = await empty.fetchrow(
+        "select (select count(*) from fresh_words), (select sum(documents) from packed_namespaces)"
+    )
+    assert tuple(counts) == (0, 300)
+    async with Database(empty_database_url) as database:
+        reader = Person(MemoryContext.of(database, None))
+        for question in ("oncall", "postgres", "🚀", "Note 17"):
+            assert contents(await reader.search(question)), question

@@ -14,9 +14,11 @@ import asyncpg
 from folklore.db.database import Database
 from folklore.db.distribute import after_migrations
 from folklore.db.driver_errors import connected
+from folklore.db.requirements import Unmet, read_unmet, refuse, unmet
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
 from folklore.db.sql_loader import statement
+from folklore.db.stores.postings import PACKED_AT_ONCE
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 from folklore.phases import phase
 
@@ -24,6 +26,7 @@ from folklore.phases import phase
 _LOCK = 0x666F6C6B
 _OLDEST_POSTGRES = 15
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
+_LARGE = 250  # memories of a namespace whose words a migration packs
 _OLDEST_PGVECTOR = (0, 8, 0)
 # A command of a migration: up to a semicolon outside of comments, texts and bodies of functions.
 _COMMAND = re.compile(
@@ -87,11 +90,13 @@ def migrations() -> list[Migration]:
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     """Apply missing migrations and return their names.
 
-    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if a newer Folklore migrated the
+    Raises DatabaseUnavailable if Postgres or pgvector is too old, DatabaseUnsuitable for a new database with the wrong
+    encoding, locale or settings, SchemaAhead if a newer Folklore migrated the
     database, SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
     """
     async with connected(dsn, timeout, command_timeout=timeout) as connection:
         require_versions(await _read_info(connection))
+        await _require_fit(connection)
         applied = []
         if await _missing(connection):
             with phase("Creating the tables"):
@@ -116,6 +121,18 @@ async def server_info(dsn: str, *, timeout: float = 10.0) -> ServerInfo:
     """Return information about a server. Raises DatabaseUnavailable."""
     async with connected(dsn, timeout, command_timeout=timeout) as connection:
         return await _read_info(connection)
+
+
+async def read_requirements(dsn: str, *, timeout: float = 10.0) -> list[Unmet]:
+    """Return what a database does not meet. Raises DatabaseUnavailable."""
+    async with connected(dsn, timeout, command_timeout=timeout) as connection:
+        return await read_unmet(connection.fetchrow)
+
+
+async def check_requirements(database: Database) -> list[Unmet]:
+    """Return what a database does not meet. One statement."""
+    row = await database.row("server/requirements")
+    return [] if row is None else unmet(row)
 
 
 async def check_schema(database: Database) -> None:
@@ -153,6 +170,16 @@ def require_versions(server: ServerInfo) -> None:
             f"pgvector {pgvector} is too old.",
             hint="Folklore needs 0.8; run `alter extension vector update`.",
         )
+
+
+async def _require_fit(connection: asyncpg.Connection) -> None:
+    """Raise DatabaseUnsuitable for what a new database does not meet, and for an encoding other than UTF8.
+
+    A database with memories goes on as far as it can; `db migrate`, `doctor` and /readyz name the rest.
+    """
+    found = await read_unmet(connection.fetchrow)
+    new = await connection.fetchval("select to_regclass('folklore_migrations') is null")
+    refuse([item for item in found if new or item.code == "database_encoding"])
 
 
 async def _missing(connection: asyncpg.Connection) -> list[Migration]:
@@ -215,10 +242,35 @@ async def _apply_under_lock(
                 ) from error
             applied.append(migration.name)
         if applied:
+            await _pack_words(connection)
             await after_migrations(dsn)
         return applied
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
+
+
+async def _pack_words(connection: asyncpg.Connection) -> None:
+    """Pack the words that a migration has made anew: a question reads all that are not packed.
+
+    The job `postings` does that on a cluster, and for small namespaces.
+    """
+    if await connection.fetchval("select to_regclass('pg_dist_partition') is not null"):
+        return
+    due = statement("postings/due")
+    begin = statement("postings/begin")
+    pack = statement("postings/pack")
+    rows = await connection.fetch(due.sql, *due.arguments({"most": PACKED_AT_ONCE}))
+    for namespace in [row["namespace"] for row in rows if row["fresh"] >= _LARGE]:
+        packed = PACKED_AT_ONCE
+        while packed == PACKED_AT_ONCE:
+            async with connection.transaction():
+                first = await connection.fetchval(
+                    begin.sql, *begin.arguments({"namespace": namespace})
+                )
+                values = {"namespace": namespace, "next": first, "most": PACKED_AT_ONCE}
+                packed = await connection.fetchval(
+                    pack.sql, *pack.arguments(values), timeout=_LONGEST_SECONDS
+                )
 
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:

@@ -30,6 +30,16 @@ select true as replayed where pg_is_in_recovery() and pg_last_wal_replay_lsn() >
 -- name: record_migration
 insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)
 
+-- name: requirements. What a database must be: has_letters is whether a Cyrillic letter is one for the text search, and
+-- has a lower case. It is made by its number: a text with it has no form in other encodings.
+select current_setting('server_encoding') as encoding, current_database() as database, session_user as role,
+    (select coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', d.datctype) from pg_database d
+        where d.datname = current_database()) as locale,
+    to_tsvector('pg_catalog.simple', made.letter) <> '' and lower(made.letter) <> made.letter as has_letters,
+    current_setting('standard_conforming_strings') as standard_conforming_strings,
+    current_setting('row_security') as row_security
+from (select chr(case current_setting('server_encoding') when 'UTF8' then 1046 else 65 end) as letter) made
+
 -- name: shards. The shard of each of :namespaces, on a cluster.
 select given.id, get_shard_id_for_distribution_column('memories', given.id)
 from unnest(:namespaces::uuid[]) as given (id)

@@ -19,7 +19,7 @@ from folklore.db.driver_errors import DRIVER_ERRORS, translate
 from folklore.db.roles import TOKEN_ROLE, TokenTransaction
 from folklore.db.shards import Shards
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, Refused
+from folklore.errors import DatabaseUnavailable, DatabaseUnsuitable, Refused
 from folklore.log import Outage
 
 # References to tasks that release connections: the event loop itself keeps only weak ones.
@@ -31,6 +31,9 @@ _PATIENCE = 5.0
 # Seconds after which a statement that waits for a lock is cancelled. A lock_timeout would take a round trip for each
 # statement, or hold for the writes on the same connection, which do wait for each other.
 PATIENCE = 0.4
+
+# The function of Postgres that refuses a query which row-level security would change, while row_security is off.
+_ROW_SECURITY_OFF = "check_enable_rls"
 
 T = TypeVar("T")
 Row = asyncpg.Record
@@ -180,6 +183,11 @@ class PooledSession:
             isinstance(error, asyncpg.InsufficientPrivilegeError)
             and self.token is not None
         ):
+            if getattr(error, "server_source_function", None) == _ROW_SECURITY_OFF:
+                raise DatabaseUnsuitable(
+                    "Calls with a token fail: row_security is off for this database.",
+                    hint="Its administrator sets it on; `folklore doctor` prints how.",
+                ) from error
             raise Refused("Your token may not do this here (any more).") from error
         if isinstance(error, DRIVER_ERRORS):
             raise translate(error) from error

@@ -13,7 +13,14 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either
 from folklore.config import Settings
 from folklore.db.distribute import distribute, placed, require_nodes, silent_nodes
-from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
+from folklore.db.migrate import (
+    migrate,
+    missing_role_commands,
+    pending,
+    read_requirements,
+    server_info,
+)
+from folklore.db.requirements import refuse
 from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
 from folklore.engine.disk import LEAST_FREE, free_space
@@ -130,11 +137,12 @@ def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
 def migrate_(ctx: click.Context) -> None:
     """Apply pending migrations; a server and every other command do so too."""
     settings = local_settings(ctx)
-    applied = asyncio.run(_migrated(settings))[1]
+    address, applied = asyncio.run(_migrated(settings))
     text = (
         "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
     )
     print_either({"applied": applied}, text)
+    refuse(asyncio.run(read_requirements(address)))
 
 
 @db.command()

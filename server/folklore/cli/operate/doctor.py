@@ -21,7 +21,14 @@ from folklore.cli.output import print_checks, print_either
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import is_cluster, require_nodes, undistributed
-from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
+from folklore.db.migrate import (
+    migrate,
+    missing_role_commands,
+    pending,
+    read_requirements,
+    server_info,
+)
+from folklore.db.requirements import refuse
 from folklore.db.standby import Standby
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
@@ -133,6 +140,7 @@ async def _database(exam: Examination) -> str:
         hint = "Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
         raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
     exam.address = address
+    refuse(await read_requirements(address))
     vector = (
         f"pgvector {server.pgvector}"
         if server.pgvector

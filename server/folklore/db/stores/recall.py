@@ -153,6 +153,7 @@ class RecallStatements:
             TermForm(
                 row["place"] - 1,
                 row["reading"] == "spelled",
+                row["reading"].startswith("whole"),
                 tuple(row["lexemes"]),
                 tuple(row["positions"]),
                 tuple(row["stems"] or ()),

@@ -366,10 +366,10 @@ where
 -- name: terms. The forms of the terms :terms of an expression, each for its column in :columns ('' for any), in each
 -- of :languages: the lexemes of a form in order with their positions (a gap is a word without a lexeme). A function
 -- word has itself after '=' (folklore_words). Where words have two lexemes, with and without accents, there is a form
--- of each. A term that is no plain word has one more form as a whole. Tags and sources are stored as they are spelled,
--- in no language: terms for them are read so, and a term for any column gets that as one more form unless it has
--- function words alone. In that form stems has for each lexeme its stem (itself if a language keeps it; null for a
--- function word).
+-- of each. A term that is one name has further forms as a whole: as a compound, and if it has a hyphen or slash, as a word
+-- of each language. Tags and sources are stored as they are spelled, in no language: terms for them are read so, and a
+-- term for any column gets that as one more form unless it has function words alone. In that form stems has for each
+-- lexeme its stem (itself if a language keeps it; null for a function word).
 with term as (
     select given.text, given.field, given.place
     from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, place)
@@ -411,10 +411,20 @@ form as materialized (
     where spelled.field not in ('tag', 'source')
     group by spelled.place, spelled.lexeme, spelled.position
     union all
-    select term.place, 'compounds', found.lexeme, position, null
+    -- Of one name each lexeme is a form (OAuth2 is oauth2 and oauth); those of a path follow each other.
+    select term.place, 'whole' || case when term.text ~ '^\w+$' then ' ' || position else '' end, found.lexeme, position, null
     from term
     cross join lateral unnest(folklore_compounds(term.text)) as found
     cross join lateral unnest(found.positions) as position
+    where term.text !~ '\s'
+    union all
+    select term.place, 'whole in ' || spoken.language, found.lexeme, position, null
+    from term
+    cross join unnest(case when term.field in ('tag', 'source') then '{pg_catalog.simple}' else :languages::text[] end)
+        as spoken (language)
+    cross join lateral unnest(folklore_joined(spoken.language, term.text, every => true)) as found
+    cross join lateral unnest(found.positions) as position
+    where term.text !~ '\s'
 )
 select form.place, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
     array_agg(form.position order by form.position) as positions,
@@ -440,7 +450,10 @@ analysed as materialized (
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_words(spoken.language, piece.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
-    where char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584  -- single characters of scripts without spaces
+    where (char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584)  -- single characters of scripts without spaces
+        -- The number of a name is a word for phrases alone: python3 does not ask for every 3.
+        and not (found.lexeme ~ '^[0-9]+$' and piece.text ~ (
+            '((?![0-9_])\w){2}' || found.lexeme || '(\D|$)|(^|\D)' || found.lexeme || '((?![0-9_])\w){3}'))
     union all
     select 'spelled', piece.place, position::integer, '', found.lexeme
     from piece
@@ -450,6 +463,11 @@ analysed as materialized (
     select 'compound', piece.place, 0, '', found.lexeme
     from piece
     cross join lateral unnest(folklore_compounds(piece.text)) as found
+    union all
+    select 'joined', piece.place, 0, spoken.language, found.lexeme
+    from piece
+    cross join unnest(:languages::text[]) as spoken (language)
+    cross join lateral unnest(folklore_joined(spoken.language, piece.text, every => true)) as found
 ),
 asked as materialized (
     select folklore_word(field.prefix || named.lexeme) as word, field.prefix

@@ -145,11 +145,13 @@ class Bm25:
 class TermForm:
     """Form of a term of an expression: its lexemes in order, and their positions.
 
-    `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms returns them.
+    `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms returns them. `whole`: a
+    name as one lexeme.
     """
 
     term: int
     spelled: bool
+    whole: bool
     lexemes: tuple[str, ...]
     positions: tuple[int, ...]
     stems: tuple[str | None, ...] = ()

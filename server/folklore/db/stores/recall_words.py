@@ -18,7 +18,10 @@ _FRESH = 1 << 62
 
 
 class Analysed(NamedTuple):
-    """A lexeme of a piece of a question: a `word` of a language, as it is `spelled`, or a `compound`."""
+    """A lexeme of a piece of a question, and its kind.
+
+    A `word` of a language, as it is `spelled`, a `compound`, or two parts `joined` to a word of a language.
+    """
 
     kind: str
     position: int

@@ -16,7 +16,7 @@ from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
 from folklore.db.distribute import SilentNode, silent_nodes
-from folklore.db.migrate import check_schema
+from folklore.db.migrate import check_requirements, check_schema
 from folklore.db.stores.callers.principals import Principals
 from folklore.engine.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
@@ -40,6 +40,8 @@ _MESSAGES = {
     "schema_behind": "The database lacks migrations, and this server's role may not apply them.",
     "schema_ahead": "The database was migrated by a newer Folklore.",
     "database_unavailable": "The database does not answer.",
+    "database_unsuitable": "The encoding, the locale or a setting of the database is not what Folklore needs: UTF8, a UTF-8 "
+    "locale, standard_conforming_strings and row_security on; `folklore doctor` names it, and what to do.",
     "role_not_complete": "Calls with a token fail: the role folklore_app is not complete (`folklore db role`).",
     "engine_failed": "The embedded Postgres does not start.",
     "data_missing": "The data directory of the embedded Postgres was removed.",
@@ -118,6 +120,10 @@ class Health:
                     await running.database.confirm_data()
                     await check_schema(running.database)
                     silent = await self._silent_nodes(running)
+                    unmet = await check_requirements(running.database)
+                    if any(item.hinders for item in unmet):
+                        reason = " ".join(item.problem for item in unmet)
+                        return self._missing("database_unsuitable", reason=reason)
                     if not await self._serves_tokens(Principals(running.database)):
                         return self._missing("role_not_complete")
             except FolkloreError as error:
@@ -136,6 +142,7 @@ class Health:
             ]
             if silent:
                 degraded.append("nodes_unreachable")
+            degraded += [item.code for item in unmet]
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
         finally:

@@ -114,7 +114,8 @@ def lexemes_of(
     """Return the lexemes of pieces by their places, and other terms, with their document frequencies.
 
     A word may have several lexemes: of each of `several` languages, with and without accents, and as it is spelled,
-    which is how tags are kept. The one that most memories hold is its stem, and counts those of the others.
+    which is how tags are kept. The one that most memories hold is its stem, and counts those of the others. Parts that
+    are joined count if a memory holds them so.
     """
     places: dict[str, dict[int, None]] = {}
     represented: dict[str, str] = {}
@@ -133,7 +134,12 @@ def lexemes_of(
             if item.kind == "word"
         }
         for item in ordered:
-            if item.kind == "compound" or stems.get(item.position) == item.lexeme:
+            if item.kind == "joined":
+                asked = former or words.documents(item.lexeme) > 0
+            else:
+                is_stem = stems.get(item.position) == item.lexeme
+                asked = is_stem or item.kind == "compound"
+            if asked:
                 places.setdefault(item.lexeme, {})[place] = None
         for item in analysed:
             if (stem := stems.get(item.position)) is not None:

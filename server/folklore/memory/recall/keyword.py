@@ -176,10 +176,12 @@ def _alternatives(term: Term, forms: Sequence[TermForm]) -> list[list[str]]:
             alternatives.append(_in_order(form))
     if spelled is not None and term.prefix:
         last = spelled.lexemes[-1].removeprefix(SPELLED)
-        all_forms = (*alternatives, _in_order(spelled))
-        return [
-            [*form[:-1], word] for form in all_forms for word in (SPELLED + last, last)
+        in_parts = [_in_order(form) for form in forms if not form.whole]
+        whole = [_in_order(form) for form in forms if form.whole]
+        beginnings = [
+            [*form[:-1], word] for form in in_parts for word in (SPELLED + last, last)
         ]
+        return beginnings + whole
     if spelled is not None and term.column is None and any(spelled.stems):
         alternatives.append(_in_order(spelled))
     return list(map(without_last_characters, alternatives))
