@@ -7,6 +7,7 @@ from hypothesis import given, strategies as st
 
 from folklore.text.query.question import (
     QuestionWords,
+    joined_names,
     plain,
     with_parts,
     without_contractions,
@@ -111,3 +112,23 @@ def test_a_snippet_shows_the_place_with_most_of_the_question() -> None:
     assert "crane was repaired by Okonkwo" in snippet(text, words, 80)
     assert snippet(text, QuestionWords.of([]), 80).startswith("The harbour is old.")
     assert "\n" not in line(text.replace(" ", "\n"), words, 80)
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("sha256", "Checksums are SHA-256."), ("sha-256", "SHA256 sums"), ("python3", "It runs on Python 3."),
+        ("python 3", "a Python3 script"), ("oncall", "the on-call rota"), ("on-call", "the oncall phone"),
+        ("cicd", "CI/CD runs"), ("Redis", "服务用Redis7做缓存"), ("Redis做缓存吗", "用Redis做缓存"),
+        ("🚀", "🚀 marks a release"), ("✔️", "✔ is done"), ("🇩🇪", "shops in 🇩🇪🇫🇷"), ("front-end", "frontend builds"),
+    ],
+)  # fmt: skip
+def test_a_name_agrees_in_either_spelling_and_a_symbol_as_it_is(
+    question: str, text: str
+) -> None:
+    words = QuestionWords.of(question.split())
+    held = words.as_in_question(plain(f"{with_parts(text)} {joined_names(text)}"))
+
+    assert any(word.start in held for word in words.words)
+    weights = [word.weight for word in words.words if word.start in held]
+    assert sum(weights) >= 0.5 * words.weight

@@ -126,7 +126,7 @@ async def server_info(dsn: str, *, timeout: float = 10.0) -> ServerInfo:
 async def read_requirements(dsn: str, *, timeout: float = 10.0) -> list[Unmet]:
     """Return what a database does not meet. Raises DatabaseUnavailable."""
     async with connected(dsn, timeout, command_timeout=timeout) as connection:
-        return await read_unmet(connection.fetchrow)
+        return await read_unmet(connection)
 
 
 async def check_requirements(database: Database) -> list[Unmet]:
@@ -177,7 +177,7 @@ async def _require_fit(connection: asyncpg.Connection) -> None:
 
     A database with memories goes on as far as it can; `db migrate`, `doctor` and /readyz name the rest.
     """
-    found = await read_unmet(connection.fetchrow)
+    found = await read_unmet(connection)
     new = await connection.fetchval("select to_regclass('folklore_migrations') is null")
     refuse([item for item in found if new or item.code == "database_encoding"])
 

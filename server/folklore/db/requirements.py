@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+
+import asyncpg
 
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnsuitable
 
-_STATEMENT = "server/requirements"
 _ANEW = (
     "Create another database with `create database … template template0 encoding 'UTF8' locale 'C.UTF-8'` (or another "
     "UTF-8 locale of the server), name it in database_url, and run `folklore db migrate`. Memories are carried over "
@@ -27,7 +27,7 @@ class Unmet:
     hinders: bool
 
 
-def unmet(row: Mapping[str, Any]) -> list[Unmet]:
+def unmet(row: asyncpg.Record) -> list[Unmet]:
     """Return what the row of server/requirements does not meet."""
     found = []
     if row["encoding"] != "UTF8":
@@ -60,11 +60,9 @@ def unmet(row: Mapping[str, Any]) -> list[Unmet]:
     return found
 
 
-async def read_unmet(
-    fetchrow: Callable[[str], Awaitable[Mapping[str, Any] | None]],
-) -> list[Unmet]:
-    """Return what a database does not meet; `fetchrow` runs a statement. One statement."""
-    row = await fetchrow(statement(_STATEMENT).sql)
+async def read_unmet(connection: asyncpg.Connection) -> list[Unmet]:
+    """Return what a database does not meet. One statement."""
+    row = await connection.fetchrow(statement("server/requirements").sql)
     return [] if row is None else unmet(row)
 
 

@@ -144,7 +144,8 @@ def lexemes_of(
         for item in analysed:
             if (stem := stems.get(item.position)) is not None:
                 represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
-            word = item.lexeme if item.kind == "compound" else stem
+            is_name = item.kind in ("compound", "joined")
+            word = item.lexeme if is_name else stem
             if word is not None:
                 forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(

@@ -17,7 +17,12 @@ from folklore.model import order_time
 from folklore.ranking import diversity
 from folklore.ranking.features import Pool
 from folklore.text import cues
-from folklore.text.query.question import QuestionWords, plain, with_parts
+from folklore.text.query.question import (
+    QuestionWords,
+    joined_names,
+    plain,
+    with_parts,
+)
 from folklore.text.words import is_question
 
 # Characters per lexeme, about, of a text without a vector; most characters of texts that are kept in plain form.
@@ -274,8 +279,7 @@ def _match_of_text(
         return WordMatch(held, sequence, held, None, opening)
     ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
     passages = [
-        _held(words, plain(with_parts(content[slice(*range_)]) + others))
-        for range_ in ranges
+        _held(words, _plain(content[slice(*range_)], others)) for range_ in ranges
     ]
     matrix = np.array([held for held, _ in passages], dtype=bool)
     anywhere = [
@@ -296,10 +300,15 @@ def _match_of_text(
     2_000
 )  # a tenth of a recall in a small project, whose questions meet the same memories
 def _plain_and_opening(content: str, others: str) -> tuple[str, str]:
-    text = plain(with_parts(content) + others)
+    text = _plain(content, others)
     return text, diversity.opening(text.partition(_END)[0])
 
 
+def _plain(content: str, others: str) -> str:
+    return plain(with_parts(content) + others + " " + joined_names(content + others))
+
+
 def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
+    text = words.as_in_question(text)
     held = [word.start in text for word in words.words]
     return held, words.in_sequence(text) if True in held else 0.0

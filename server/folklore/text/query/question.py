@@ -52,6 +52,27 @@ _OTHER_PUNCTUATION = re.compile("[\u2018\u2019\u201c\u201d\u2013\u2014\u2026]+")
 _UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+"
 )
+# A letter of these scripts and one of another next to it, in either order.
+_BORDER = re.compile(
+    f"(?<={_UNSPACED.pattern[:-1]})(?=[a-z0-9])|(?<=[a-z0-9])(?={_UNSPACED.pattern[:-1]})"
+)
+# Emoji and other symbols, each with what follows it as one sign; flags are pairs of letters (folklore_words).
+_SYMBOLS = (
+    "\u00a2-\u00a9\u00ac\u00ae-\u00b1\u00b6\u00d7\u00f7\u20a0-\u20cf\u2100-\u214f\u2190-\u243f\u25a0-\u27e5\u27f0-\u2982"
+    "\u2999-\u2bff\u3030\u303d\U0001d100-\U0001d1ff\U0001f000-\U0001faff"
+)
+_TONES = "[\U0001f3fb-\U0001f3ff]?"
+_SYMBOL = re.compile(
+    f"[\U0001f1e6-\U0001f1ff]{{2}}|[{_SYMBOLS}]{_TONES}(?:\u200d[{_SYMBOLS}]{_TONES})*"
+)
+_HYPHENS = frozenset("-/\u2010\u2011")
+_WITHOUT_HYPHENS = str.maketrans(dict.fromkeys(_HYPHENS))
+_VARIANTS = str.maketrans(dict.fromkeys("\ufe0e\ufe0f\u20e3"))
+# Two parts that are written as one word as well (on-call, CI/CD, Python 3), and a name with its number in one (sha256).
+_PAIR = re.compile(
+    r"(?<![\w./:@-])([^\W\d_]+)(?:[-/\u2010\u2011]([^\W_]+)|\x20(\d+))(?![\w/@-]|[.:]\w)"
+)
+_NUMBERED = re.compile(r"(?<![^\W_])([^\W\d_]{2,})(\d{1,5})(?![^\W_])")
 # A word weighs its letters, beyond the first two, up to so many: short words are common in every language.
 _LONGEST, _SHORTEST = 8, 2
 _LEAST = 0.1
@@ -81,13 +102,15 @@ class QuestionWord:
 class QuestionWords:
     """The distinct words of a question, its pairs of adjacent words, its date terms with their shares.
 
-    `identifiers` find names of code, paths and versions as they are written, in a text without capitals.
+    `identifiers` find names of code, paths and versions as they are written, in a text without capitals. `spellings` are
+    other ways to write a name of the question, each with that of the question.
     """
 
     words: tuple[QuestionWord, ...]
     pairs: tuple[tuple[str, float], ...] = ()
     identifiers: tuple[re.Pattern[str], ...] = ()
     dates: Mapping[str, float] = field(default_factory=dict)
+    spellings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, pieces: Sequence[str]) -> QuestionWords:
@@ -122,6 +145,11 @@ class QuestionWords:
                 }
                 spelled.append((folded, words[0].weight))
                 opening = german
+            by_start |= {
+                symbol: QuestionWord(symbol, _SPECIFIC, place=place)
+                for symbol in _symbols(piece)
+                if len(by_start) < _MAX_WORDS
+            }
             opening = german or piece[-1:] in _SENTENCE_ENDS
         pairs = {
             f" {first} {second} ": min(weight, other)
@@ -135,8 +163,13 @@ class QuestionWords:
             re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
             for name in names
         ]
+        question = _folded(" ".join(pieces[:_MAX_WORDS]))
         return cls(
-            tuple(by_start.values()), tuple(pairs.items()), tuple(patterns), dates
+            tuple(by_start.values()),
+            tuple(pairs.items()),
+            tuple(patterns),
+            dates,
+            tuple(_spellings(question)),
         )
 
     @cached_property
@@ -154,6 +187,11 @@ class QuestionWords:
             f"@{when:%Y}",
         )
         return max(self.dates.get(term, 0.0) for term in terms)
+
+    def as_in_question(self, text: str) -> str:
+        """Return a plain text with the names that it writes otherwise as the question does: `oncall` with `on call`."""
+        spelled = [own for other, own in self.spellings if other in text]
+        return text + "".join(spelled)
 
     def in_sequence(self, text: str) -> float:
         """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
@@ -206,7 +244,9 @@ def plain(text: str) -> str:
     """Return a text in lower case, without accents and punctuation, with one space around every word."""
     folded = _folded(text)
     if not folded.isascii():
-        folded = _OTHER_PUNCTUATION.sub(" ", folded)
+        folded = _OTHER_PUNCTUATION.sub(" ", folded).translate(_VARIANTS)
+        if _UNSPACED.search(folded):
+            folded = _BORDER.sub(" ", folded)
     separated = (
         folded.encode("utf-8", "surrogatepass")
         .translate(_PUNCTUATION)
@@ -227,6 +267,29 @@ def with_parts(text: str) -> str:
     return _CAMEL.sub(lambda name: f"{name[0]} {_PART.sub(' ', name[0])}", text)
 
 
+def joined_names(text: str) -> str:
+    """Return the words of a text that have a hyphen or slash without it: `on-call` is `oncall`."""
+    if "-" not in text and "/" not in text and text.isascii():
+        return ""
+    names = [word for word in text.split() if not _HYPHENS.isdisjoint(word)]
+    return " ".join(names).translate(_WITHOUT_HYPHENS)
+
+
+def _spellings(question: str) -> Iterable[tuple[str, str]]:
+    """Yield other spellings of the names in a folded question, each with that of the question."""
+    for pair in _PAIR.finditer(question):
+        second = pair[2] or pair[3]
+        yield f" {pair[1]}{second} ", f" {pair[1]} {second} "
+    for name in _NUMBERED.finditer(question):
+        yield f" {name[1]} {name[2]} ", f" {name[0]} "
+
+
+def _symbols(piece: str) -> Iterable[str]:
+    if piece.isascii():
+        return ()
+    return (sign.casefold() for sign in _SYMBOL.findall(piece.translate(_VARIANTS)))
+
+
 def _folded(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
@@ -240,7 +303,11 @@ def _words(
     """Return a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
     if not folded.isascii() and (runs := _UNSPACED.findall(folded)):
         pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
-        return (QuestionWord(pair, len(pair), place=place) for pair in pairs)
+        others = _UNSPACED.sub(" ", text).split()
+        return (
+            *(QuestionWord(pair, len(pair), place=place) for pair in pairs),
+            *(_word(other, _folded(other), place, opening=True) for other in others),
+        )
     return [_word(text, folded, place, opening=opening)]
 
 
