@@ -48,7 +48,8 @@ def unmet(row: asyncpg.Record) -> list[Unmet]:
         ("row_security", "so that every call with a token fails", True),
     ):
         if row[setting] != "on":
-            remedy = f"Run `alter role {row['role']} in database {row['database']} set {setting} = on`, and restart Folklore."
+            command = f"{row['of_role']} set {setting} = on"
+            remedy = f"Run `{command}`, and restart Folklore."
             found.append(
                 Unmet(
                     f"database_{setting}",

@@ -32,7 +32,8 @@ insert into folklore_migrations (name, checksum, applied_at) values (:name::text
 
 -- name: requirements. What a database must be: has_letters is whether a Cyrillic letter is one for the text search, and
 -- has a lower case. It is made by its number: a text with it has no form in other encodings.
-select current_setting('server_encoding') as encoding, current_database() as database, session_user as role,
+select current_setting('server_encoding') as encoding,
+    format('alter role %I in database %I', session_user, current_database()) as of_role,
     (select coalesce(to_jsonb(d) ->> 'datlocale', to_jsonb(d) ->> 'daticulocale', d.datctype) from pg_database d
         where d.datname = current_database()) as locale,
     to_tsvector('pg_catalog.simple', made.letter) <> '' and lower(made.letter) <> made.letter as has_letters,
