@@ -109,7 +109,7 @@ class RateLimited(Refused):
 
 
 class Unauthenticated(Refused):
-    """Call without a valid token: `reason` is missing, other_user, malformed, unknown, expired, revoked or untrusted.
+    """Call without a valid token: `reason` is missing, other_user, unreadable, malformed, unknown, expired, revoked or untrusted.
 
     `principal` is the owner of the token if known, for the audit log and not for the caller.
     """

@@ -358,7 +358,7 @@ async def test_a_locked_keyring_hangs_no_call(
 
 @pytest.mark.parametrize(
     ("path", "parts"),
-    [("", ("needs a token", "--token")), ("/nowhere", ("{url}/nowhere",))],
+    [("", ("needs a token", "FOLKLORE_TOKEN=fk_")), ("/nowhere", ("{url}/nowhere",))],
 )
 async def test_a_missing_token_and_a_wrong_address_are_named_in_one_line(
     team: Team, tmp_path: Path, path: str, parts: tuple[str, ...]

@@ -61,16 +61,6 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             ({"Authorization": ""}, "has no token"),
             ({"Authorization": "Basic YTpi"}, "not of the scheme Bearer"),
             ({"Authorization": "Bearer"}, "has no token"),
-            ({"Authorization": good.secret}, "lacks the word Bearer"),
-            (bearer(f'"{good.secret}"'), "in quotation marks"),
-            ({"Authorization": f"'Bearer {good.secret}'"}, "in quotation marks"),
-            (bearer(f"Bearer {good.secret}"), "the word Bearer twice"),
-            (bearer("${FOLKLORE_TOKEN}"), "did not replace"),
-            (bearer("$FOLKLORE_TOKEN"), "did not replace"),
-            (bearer("{{ folklore_token }}"), "did not replace"),
-            (bearer("${env:FOLKLORE_TOKEN}"), "did not replace"),
-            (bearer("%FOLKLORE_TOKEN%"), "did not replace"),
-            (bearer("<your token>"), "did not replace"),
             (bearer("fk_short"), "not a Folklore token"),
             (bearer("fi_short"), "code of an invitation, not a token"),
             (bearer(misspelt), "a typing error"),
@@ -103,6 +93,39 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
         assert (
             await client.post("/mcp", json=LIST, headers=[*MCP.items(), *twice])
         ).status_code == 401
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ("{token}", "lacks the word Bearer"),
+        ('Bearer "{token}"', "in quotation marks"),
+        ("'Bearer {token}'", "in quotation marks"),
+        ("Bearer Bearer {token}", "the word Bearer twice"),
+        ("Basic {token}", "not of the scheme Bearer"),
+        ("Bearer ${{FOLKLORE_TOKEN}}", "did not replace"),
+        ("Bearer ${{env:FOLKLORE_TOKEN}}", "did not replace"),
+        ("Bearer $FOLKLORE_TOKEN", "did not replace"),
+        ("Bearer %FOLKLORE_TOKEN%", "did not replace"),
+        ("Bearer {{{{ folklore_token }}}}", "did not replace"),
+        ("${{FOLKLORE_TOKEN}}", "did not replace"),
+        ("Bearer <your token>", "did not replace"),
+    ],
+)
+async def test_a_token_that_is_not_read_as_one_is_answered_with_how_to_write_it(
+    team: Team, value: str, words: str
+) -> None:
+    good = await team.token("alice", "payments:reader")
+    headers = MCP | {"Authorization": value.format(token=good.secret)}
+    async with httpx.AsyncClient(base_url=team.url, headers=headers) as client:
+        # More often than wrong tokens may be tried: a client that is set up wrongly goes on asking.
+        for _ in range(70):
+            answer = await client.post("/mcp", json=LIST)
+
+            assert answer.status_code == 401
+        assert words in answer.json()["error"]["message"]
+        assert "Authorization: Bearer fk_" in answer.json()["error"]["message"]
+        assert good.secret not in answer.text
 
 
 async def test_the_authorization_scheme_is_read_in_any_case(team: Team) -> None:

@@ -130,7 +130,7 @@ class AuthenticationMiddleware:
                 _require_token_alone(token, scope)
             caller = await self._team.authenticator.admit(token, address)
         except Unauthenticated as error:
-            if token is not None:
+            if token is not None and error.reason != "unreadable":  # nothing was tried
                 self._failures.failed(address)
             prefix = next(
                 (prefix for prefix in PREFIXES if scope["path"].startswith(prefix)),
@@ -184,7 +184,7 @@ def _digest(token: str) -> bytes:
 def _is_open(method: str, path: str, token: str | None) -> bool:
     """Return True for probes, and for what clients look for after a 401: metadata (RFC 9728), OAuth."""
     if "/.well-known/" in path:
-        return method in ("GET", "HEAD", "OPTIONS", "POST")
+        return method in ("GET", "HEAD", "OPTIONS")
     if path in OAUTH_PATHS:
         return True
     # Metrics decide themselves who may read them without a token.
@@ -244,4 +244,4 @@ def _require_token_alone(value: str, scope: Scope) -> None:
         problem = "The Authorization header has the word Bearer twice"
     if problem is not None:
         hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`, once and without quotation marks."
-        raise Unauthenticated("malformed", f"{problem}.", hint=hint)
+        raise Unauthenticated("unreadable", f"{problem}.", hint=hint)
