@@ -49,9 +49,10 @@ async def proxied(
     settings["http__trusted_proxies"] = '["127.0.0.1"]'
     several = watched(tmp_path_factory.mktemp("several"), http__workers="2", **settings)
     single = watched(tmp_path_factory.mktemp("single"), **settings)
+    # Without it a server that has no token admits nobody that a proxy passes on.
     async with (
-        on_http(several) as main,
-        on_http(single) as sse,
+        on_http(several, "--insecure") as main,
+        on_http(single, "--insecure") as sse,
         nginx(tmp_path_factory.mktemp("nginx"), files, main, sse) as port,
     ):
         yield Proxied(
