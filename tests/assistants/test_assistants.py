@@ -281,7 +281,9 @@ def test_two_members_of_a_team_share_what_they_know_after_six_commands(
             for name in ("alice", "bob")
         ]
         for member, line in zip((alice, bob), lines, strict=True):
-            member.run(str(machine.folklore), *line.splitlines()[0].split()[1:])
+            variable, _folklore, *arguments = line.splitlines()[0].split()
+            code = variable.removeprefix("FOLKLORE_INVITATION=")
+            member.run(str(machine.folklore), *arguments, FOLKLORE_INVITATION=code)
 
         first = alice.claude(
             "shop",
