@@ -72,7 +72,7 @@ AUTHOR, DIRECTORY = "Folklore-Author", "Folklore-Directory"
 _QUIET_SECONDS, _LAST_SECONDS = 1.0, 10.0
 _LIMITS = Limits()
 _LOOPBACK = "127.0.0.1"
-# How long MCP leaves the processor to the start of the application, and to what comes first then.
+# How long MCP, which no session has called yet, leaves the processor to the start and to what comes first then.
 _START_SECONDS, _FIRST_SECONDS = 5.0, 1.0
 
 
@@ -322,15 +322,16 @@ def _user_application(
             Middleware(RequestTracking),
             Middleware(RequestedNames),
             Middleware(_LocalCaller, local=app),
+            Middleware(_BeforeMcp, mcp=mcp),
         ],
         lifespan=lifespan,
     )
 
 
 class _LaterMcp:
-    """MCP over HTTP as an ASGI application, whose libraries are imported when the application has started.
+    """MCP over HTTP as an ASGI application, whose libraries are imported when a session calls, or after the start.
 
-    So the hook of a session's start, which waits for the server, does not wait for them.
+    Other requests come first: so the hook of a session's start, which waits for the server, does not wait for them.
     """
 
     def __init__(self, app: App, service: Service) -> None:
@@ -339,6 +340,9 @@ class _LaterMcp:
         self._wanted = asyncio.Event()
         self._ended = asyncio.Event()
         self._imported = asyncio.Event()
+        self._others = 0
+        self._alone = asyncio.Event()
+        self._alone.set()
         self._streamable: Starlette | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -346,6 +350,18 @@ class _LaterMcp:
         await self._imported.wait()
         assert self._streamable is not None  # else _run has failed, and logged it
         await self._streamable(scope, receive, send)
+
+    @contextmanager
+    def preceded(self) -> Iterator[None]:
+        """Let a request, which the block works on, come before the import."""
+        self._others += 1
+        self._alone.clear()
+        try:
+            yield
+        finally:
+            self._others -= 1
+            if self._others == 0:
+                self._alone.set()
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -356,17 +372,15 @@ class _LaterMcp:
         await task
 
     async def _run(self) -> None:
-        ended = asyncio.create_task(self._ended.wait())
-        starting = asyncio.create_task(self._started())
-        await asyncio.wait(
-            {ended, starting},
-            timeout=_START_SECONDS,
-            return_when=asyncio.FIRST_COMPLETED,
-        )
-        wanted = asyncio.create_task(self._wanted.wait())
-        await asyncio.wait(
-            {ended, wanted}, timeout=_FIRST_SECONDS, return_when=asyncio.FIRST_COMPLETED
-        )
+        tasks = [
+            asyncio.create_task(work)
+            for work in (self._ended.wait(), self._wanted.wait(), self._started())
+        ]
+        ended, wanted, started = tasks
+        await _first_of({ended, wanted, started}, _START_SECONDS)
+        await _first_of({ended, wanted}, _FIRST_SECONDS)
+        tasks.append(alone := asyncio.create_task(self._alone.wait()))
+        await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
                 self._streamable = await asyncio.to_thread(self._application)
@@ -377,7 +391,7 @@ class _LaterMcp:
                     await ended
             finally:
                 self._imported.set()
-        for task in (ended, starting, wanted):
+        for task in tasks:
             task.cancel()
 
     async def _started(self) -> None:
@@ -390,6 +404,26 @@ class _LaterMcp:
         )
         security = trusted_hosts.transport_security("localhost", ())
         return http_app.streamable_http(server, "localhost", security, _LIMITS)
+
+
+async def _first_of(tasks: set[asyncio.Task[Any]], seconds: float) -> None:
+    """Wait until one of the tasks is done, at most so long."""
+    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
+
+
+class _BeforeMcp:
+    """ASGI middleware that lets every request but those of MCP come before the import of its libraries."""
+
+    def __init__(self, app: ASGIApp, mcp: _LaterMcp) -> None:
+        self._app = app
+        self._mcp = mcp
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and scope["path"].rstrip("/") != "/mcp":
+            with self._mcp.preceded():
+                await self._app(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 class _LocalCaller:
