@@ -178,6 +178,7 @@ async def test_another_user_of_the_machine_gets_nothing_at_the_port(
             for name in ("list", "caller", "create_link", "export", "store")
         ),
         Sent("POST", f"{url}/mcp", json.dumps(INITIALIZE), MCP),
+        Sent("POST", f"{url}/", json.dumps(INITIALIZE), MCP),
         *(Sent("GET", url + path) for path in ("/sse", "/metrics", "/readyz", "/docs")),
         Sent("POST", f"{url}/messages/?session_id=1", "{}", as_json),
         Sent("POST", f"{url}/register", "{}", as_json),
@@ -190,6 +191,8 @@ async def test_another_user_of_the_machine_gets_nothing_at_the_port(
         Sent("GET", str(link), None, as_page),
     )
 
+    mcp = next(answer.json for answer in answers if "jsonrpc" in answer.text)
+    assert "folklore serve --http" in mcp["error"]["message"]
     assert "tester" in texts(home)
     assert {answer.status for answer in answers} == {404}
     assert (page.status, "<button" in page.text) == (200, False)

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.http.error_responses import refusal
+from folklore.errors import NotFound
+from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import replayed
 
 MCP_PATH = "/mcp"
@@ -55,10 +56,14 @@ class OneSpelling:
 
 
 class McpReplies:
-    """ASGI middleware that says errors to clients of MCP as they read them, before and after all other checks."""
+    """ASGI middleware that says errors to clients of MCP as they read them, before and after all other checks.
 
-    def __init__(self, app: ASGIApp) -> None:
+    `bare_address` is for those that have the address without a path.
+    """
+
+    def __init__(self, app: ASGIApp, bare_address: NotFound) -> None:
         self._app = app
+        self._bare_address = bare_address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -67,7 +72,8 @@ class McpReplies:
         if _is_preflight(scope, headers):
             return await _no_web_pages()(scope, receive, send)
         if _is_bare_address(scope, headers):
-            return await _no_path()(scope, receive, _as_json_rpc(send))
+            answer = failure(self._bare_address)
+            return await answer(scope, receive, _as_json_rpc(send))
         if _speaks_json_rpc(scope, headers):
             send = _as_json_rpc(send)
         return await self._app(scope, receive, send)
@@ -112,15 +118,6 @@ def _no_web_pages() -> Response:
     )
     answer.headers["allow"] = "GET, POST"
     return answer
-
-
-def _no_path() -> Response:
-    return refusal(
-        404,
-        "not_found",
-        "MCP is not at this address.",
-        "Add /mcp to the address in the client's settings (/sse for clients that know SSE only).",
-    )
 
 
 def no_oauth(issuer: str | None) -> Response:

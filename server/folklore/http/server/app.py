@@ -144,7 +144,7 @@ def build_app(
         Middleware(RequestTracking),
         Middleware(OneSpelling),
         Middleware(RequestLog, metrics=metrics, routes=routes),
-        Middleware(McpReplies),
+        Middleware(McpReplies, bare_address=_bare_address),
         Middleware(RequestPeer, peer_of=current_peer),
         Middleware(TrustedHosts, security=security),
         Middleware(
@@ -193,6 +193,7 @@ def build_console(app: App, host: str, limits: Limits) -> Starlette:
         middleware=[
             Middleware(RequestTracking),
             Middleware(RequestLog, metrics=metrics, routes=routes),
+            Middleware(McpReplies, bare_address=_only_pages),
             Middleware(TrustedHosts, security=security),
             Middleware(
                 ConsoleGuard, team=team, sessions=sessions, is_console=is_console
@@ -335,7 +336,14 @@ _no_such_path = NotFound(
     "There is nothing at this path.",
     hint="MCP is at /mcp, for clients that know SSE only at /sse; the console is at /.",
 )
-_only_pages = NotFound("This port has the pages of the console alone.")
+_bare_address = NotFound(
+    "MCP is not at this address.",
+    hint="Add /mcp to the address in the client's settings (/sse for clients that know SSE only).",
+)
+_only_pages = NotFound(
+    "This port has the pages of the console alone.",
+    hint="`folklore install` connects assistants; `folklore serve --http` serves MCP on a port.",
+)
 
 
 def _metadata_url(oauth: OAuthSettings) -> str | None:
