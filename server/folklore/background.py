@@ -1,13 +1,23 @@
-"""Work at the same time, and work that outlives the request that starts it."""
+"""Work at the same time, work on long texts, and work that outlives the request that starts it."""
 
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextvars import Context
+from contextvars import Context, ContextVar
 from typing import Any, TypeVar
 
 Result = TypeVar("Result")
+
+# Characters from which work on texts would delay other calls too much: it takes some milliseconds at most below.
+LONG_TEXTS = 10_000
+
+
+class Abandoned(Exception):
+    """Nobody waits for the work any more. It is raised and caught in the thread that does the work."""
+
+
+_abandoned: ContextVar[threading.Event | None] = ContextVar("abandoned", default=None)
 
 
 def in_background(work: Coroutine[Any, Any, Result], name: str) -> asyncio.Task[Result]:
@@ -39,3 +49,30 @@ def in_thread(work: Callable[[], Result], name: str) -> asyncio.Future[Result]:
 
     threading.Thread(target=run, name=name, daemon=True).start()
     return asyncio.wrap_future(outcome)
+
+
+async def on_texts(work: Callable[[], Result], characters: int) -> Result:
+    """Return the result of work on texts of so many characters in all; long ones are read in a thread.
+
+    The work calls `stop_if_abandoned` between its texts, and so ends soon after its caller was cancelled.
+    """
+    if characters < LONG_TEXTS:
+        return work()
+    abandoned = threading.Event()
+
+    def run() -> Result:
+        _abandoned.set(abandoned)
+        return work()
+
+    try:
+        return await asyncio.to_thread(run)
+    except asyncio.CancelledError:
+        abandoned.set()
+        raise
+
+
+def stop_if_abandoned() -> None:
+    """End the work of this thread if its caller was cancelled."""
+    abandoned = _abandoned.get()
+    if abandoned is not None and abandoned.is_set():
+        raise Abandoned

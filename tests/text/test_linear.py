@@ -48,7 +48,7 @@ UNITS = [
     "İ", "\\ud800", "*", "-a ", "a AND ", "NOT ", "tag:", "a* ", "password ", "password: ", "token is ",
     "-----BEGIN PRIVATE KEY-----", "sk-", "eyJ.", "--token ", "curl -u ", "x-key", "_test_", "a" * 63 + "/", "mysql ",
     "login x ", " is the ", "password=aB", "pw ", "seed phrase ", "kind: secret\ndata:\n  a: b\n", '"auth":', "$6$a",
-    "aB ", "0" * 199 + " ", "a." * 99 + "! ", "A-" * 99 + "! ",
+    "eyJ-", "ghp_\n", "le \n", ":1", "aB ", "0" * 199 + " ", "a." * 99 + "! ", "A-" * 99 + "! ",
 ]  # fmt: skip
 FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "clean.clean": clean.clean, "clean.cleaned": lambda it: clean.cleaned({it: [it]}), "clean.digest": clean.digest,
@@ -153,7 +153,7 @@ def test_every_function_that_reads_text_is_measured() -> None:
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_takes_linear_time(name: str) -> None:
     def called(given: str) -> None:
-        with suppress(InvalidInput):
+        with suppress(InvalidInput, secrets.SearchEnded):
             FUNCTIONS[name](given)
 
     for unit in UNITS:

@@ -2,14 +2,19 @@
 
 import base64
 import random
+import time
+from contextlib import suppress
+from re import _parser as parser  # type: ignore[attr-defined]
 from urllib.parse import quote
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from folklore.text.secrets.finder import find, redact
+from folklore.text.secrets import key_formats
+from folklore.text.secrets.finder import SearchEnded, find, redact
 from tests import ROOT
 from tests.fake_keys import MAKERS, keys_of
+from tests.linear_time import assert_linear_time
 from tests.plain_sentences import SENTENCES
 
 seeds = st.integers(0, 2**32 - 1)
@@ -226,3 +231,44 @@ def test_secrets_are_ordered_and_within_the_text(text: str) -> None:
     for secret in find(text):
         assert ends[-1] <= secret.start < secret.end <= len(text)
         ends.append(secret.end)
+
+
+def test_beginnings_of_keys_cost_a_few_times_an_ordinary_text_at_most() -> None:
+    ordinary = " ".join(SENTENCES)[:31_900]
+    hostile = ("ghp_\n npm_\n eyJ\n" * 3_000)[: len(ordinary)]
+
+    def work(text: str) -> float:
+        began = time.thread_time()
+        with suppress(SearchEnded):
+            find(text)
+        return time.thread_time() - began
+
+    ratios = (work(hostile) / work(ordinary) for _ in range(20))
+    assert any(ratio < 5 for ratio in ratios)
+
+
+@pytest.mark.parametrize(
+    "unit", ["eyJ-", "sqa_", "ghp_ \n", "sk-a\n", "ghp_aaaa\n npm_aaaa\n", "pa-\n"]
+)
+def test_beginnings_of_keys_take_linear_time(unit: str) -> None:
+    def search(text: str) -> None:
+        with suppress(SearchEnded):
+            find(text)
+
+    assert_linear_time(search, unit, 32_000)
+
+
+def test_a_text_with_too_many_beginnings_of_keys_is_given_up() -> None:
+    beginnings = "ghp_aaaa\n npm_aaaa\n"
+    key = _key_alone("github", 7)
+
+    assert find(beginnings * 20 + key)
+    with pytest.raises(SearchEnded):
+        find(beginnings * 800 + key)
+
+
+def test_no_rule_expects_more_characters_than_its_keys_have() -> None:
+    for rule in key_formats.RULES:
+        if rule.body is not None:
+            least, _ = parser.parse(rule.body.pattern).getwidth()
+            assert rule.shortest <= least, rule

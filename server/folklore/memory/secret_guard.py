@@ -5,13 +5,14 @@ character would hide a key, and run before every check whose error quotes the fi
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from folklore.background import stop_if_abandoned
 from folklore.errors import Refused
 from folklore.model import FIELDS, Draft, SecretPolicy
 from folklore.text.clean import cleaned
-from folklore.text.secrets.finder import find, redact
+from folklore.text.secrets.finder import SearchEnded, find, redact
 
 # Texts that may hold a redaction marker. Elsewhere a marker would make another value, so a secret is refused.
 _TEXTS = frozenset(name for name, field in FIELDS.items() if field.type == "text")
@@ -66,15 +67,20 @@ def _guarded(
     if policy == "off":
         return {}, ()
     texts = {name: text for name, value in values.items() if (text := _as_text(value))}
-    if not find(
-        "\n\n".join(texts.values())
-    ):  # one search for all fields: most memories hold no secret
+    if not _may_hold_secret(texts.values()):
         return {}, ()
     changed: dict[str, object] = {}
     replaced: list[str] = []
     for name in texts:
         kinds: list[str] = []
-        value = _redacted(values[name], kinds)
+        try:
+            value = _redacted(values[name], kinds)
+        except SearchEnded:
+            raise Refused(
+                f"{prefix}{name}: holds more than 1,000 beginnings of keys with line breaks behind them, so that it "
+                "could not be searched for secrets, and was not stored.",
+                hint="Leave out the list of prefixes, or store it in parts.",
+            ) from None
         if not kinds:
             continue
         if policy == "refuse" or name in _FIXED:
@@ -85,6 +91,14 @@ def _guarded(
         changed[name] = value
         replaced += [f"{prefix}{name}: {kind}" for kind in kinds]
     return changed, tuple(replaced)
+
+
+def _may_hold_secret(texts: Iterable[str]) -> bool:
+    """Return False if none of the texts holds a secret. One search for all: most memories hold none."""
+    try:
+        return bool(find("\n\n".join(texts)))
+    except SearchEnded:
+        return True  # each is searched by itself
 
 
 def _as_text(value: object) -> str:
@@ -104,6 +118,7 @@ def _as_text(value: object) -> str:
 
 def _redacted(value: object, kinds: list[str], name: str = "") -> object:
     """Return a value with markers in place of secrets, and add their kinds to `kinds`."""
+    stop_if_abandoned()
     if isinstance(value, str):
         return _redacted_text(value, kinds, name)
     if isinstance(value, Mapping):

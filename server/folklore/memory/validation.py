@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
+from folklore.background import stop_if_abandoned
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
 from folklore.model import (
@@ -103,6 +104,7 @@ def check_batch(
     notes: dict[str, list[str]] = {text: [] for text in _CHANGES}
     redacted, removed, injected = notes.values()
     for place, item in enumerate(drafts):
+        stop_if_abandoned()
         prefix = prefix_of(place, single=single)
         try:
             stated = _stated(item, prefix)

@@ -19,6 +19,8 @@ _MOST_FULL, _MOST_HEADLINES = 2, 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
+# Characters of a longest word in which a path is looked for, and patterns of a text that are compared.
+_LONGEST_WORD, _MOST_PATTERNS = 1_000, 100
 # A path with a folder in a text, or a pattern of files that have a folder and an ending.
 _WRITTEN_PATH = re.compile(
     r"(?<![\w./*-])\w[\w.-]*/(?:[\w.*-]+/)*[\w*-]*\.?\w[\w.-]*(?![\w/*-])"
@@ -52,10 +54,7 @@ def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> flo
     the memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another
     file of its folder, and the name of the file alone in the text count as some.
     """
-    if path in paths or any(
-        fnmatchcase(path, written.rstrip("."))
-        for written in _WRITTEN_PATH.findall(text)
-    ):
+    if path in paths or _writes_path(text, path):
         return shared + CONCERNED
     folder, _, name = path.rpartition("/")
     near = (
@@ -66,3 +65,20 @@ def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> flo
         for other in paths
     )
     return shared + (_FOLDER if near else 0.0)
+
+
+def _writes_path(text: str, path: str) -> bool:
+    """Return whether a text has a path, or a pattern of files that fits it."""
+    patterns = 0
+    for word in text.split():
+        if "/" not in word or len(word) > _LONGEST_WORD:
+            continue
+        for match in _WRITTEN_PATH.findall(word):
+            written = match.rstrip(".")
+            if written == path:
+                return True
+            if "*" in written and patterns < _MOST_PATTERNS:
+                patterns += 1
+                if fnmatchcase(path, written):
+                    return True
+    return False

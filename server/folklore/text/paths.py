@@ -15,6 +15,9 @@ _LINES = re.compile(
     r"(?<=[^:/])(?::\d+(?:[:-]\d+)*:?|#L\d+(?:C\d+)?(?:-L?\d+(?:C\d+)?)?)$"
 )
 
+# Characters at the end of a path in which lines are looked for.
+_LONGEST_LINES = 200
+
 
 def plain_path(text: str) -> str:
     """Return a path with slashes, without `file://`, line numbers, `.`, inner `..` and a slash at its end.
@@ -35,7 +38,9 @@ def _plainer(text: str) -> str:
         return path.rstrip("/")
     if url := _FILE_URL.match(path):
         path = unquote(path[url.end() :])
-    path = _LINES.sub("", path.replace("\\", "/"))
+    path = path.replace("\\", "/")
+    if lines := _LINES.search(path, max(len(path) - _LONGEST_LINES, 0)):
+        path = path[: lines.start()]
     path = posixpath.normpath(path) if path else ROOT
     if drive := _DRIVE.match(path):  # /c:/work, as URLs have it
         path = f"{drive[1].upper()}:{path[drive.end() :]}"

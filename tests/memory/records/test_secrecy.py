@@ -107,6 +107,23 @@ async def test_every_field_is_searched_for_secrets(
     assert await connection.fetchval("select count(*) from memories") == 0
 
 
+@pytest.mark.parametrize("policy", ["refuse", "redact"])
+async def test_a_text_that_cannot_be_searched_to_its_end_is_refused(
+    settings: Settings, connection: asyncpg.Connection, policy: str
+) -> None:
+    beginnings = "ghp_aaaa\n npm_aaaa\n" * 800
+    app = App(settings.model_copy(update={"secrets": policy}))
+    try:
+        async with connected(build_server(app.service)) as client:
+            answer = await _store(client, content=beginnings)
+    finally:
+        await app.close()
+
+    assert answer.is_error
+    assert "content: holds more than 1,000 beginnings" in answer.content[0].text
+    assert await connection.fetchval("select count(*) from memories") == 0
+
+
 async def test_a_namespace_name_with_a_key_is_rejected(
     client: Client, connection: asyncpg.Connection
 ) -> None:

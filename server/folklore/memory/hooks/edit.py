@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from folklore.background import on_texts, stop_if_abandoned
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import Match, inject, recalled
 from folklore.memory.hooks.scope import HookScope
@@ -48,16 +49,21 @@ async def _matches(
     tied, (shared, matches) = await asyncio.gather(
         _tied(context, scope, edit), _sharing(context, scope, edit)
     )
-    worth = {
-        match.id: edit_worth(
-            shared.get(match.id, 0.0), edit.path, memory.paths, memory.content
-        )
-        for match in (*tied, *matches)
-        for memory in [match.result.memory]
-    }
-    worthy = {
-        match.id: match for match in (*tied, *matches) if worth[match.id] >= CONCERNED
-    }
+    candidates = [*tied, *matches]
+
+    def worths() -> dict[UUID, float]:
+        result = {}
+        for match in candidates:
+            stop_if_abandoned()
+            memory = match.result.memory
+            words = shared.get(match.id, 0.0)
+            result[match.id] = edit_worth(
+                words, edit.path, memory.paths, memory.content
+            )
+        return result
+
+    worth = await on_texts(worths, _characters(candidates))
+    worthy = {match.id: match for match in candidates if worth[match.id] >= CONCERNED}
     # Nearly certain, or not there at all.
     best = sorted(worthy.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
     return [replace(match, confidence=1.0) for match in best]
@@ -89,11 +95,22 @@ async def _sharing(
     if words is None:
         return {}, ()
     rarest = math.log(1.0 + words.query.corpus.total)
-    code = {
-        match.id: CODE * edit.held_as_code(words.weights, match.result.memory.content)
-        for match in matches
-    }
+    weights = words.weights
+
+    def code_weights() -> dict[UUID, float]:
+        result = {}
+        for match in matches:
+            stop_if_abandoned()
+            text = match.result.memory.content
+            result[match.id] = CODE * edit.held_as_code(weights, text)
+        return result
+
+    code = await on_texts(code_weights, _characters(matches))
     return {
         id_: (raw + code.get(id_, 0.0)) / rarest
         for id_, raw in zip(hits.ids, hits.raw, strict=True)
     }, matches
+
+
+def _characters(matches: Sequence[Match]) -> int:
+    return sum(len(match.result.memory.content) for match in matches)

@@ -20,7 +20,7 @@ from folklore.memory.permissions import require_writable
 from folklore.memory.requests import PauseRequest, StatementsRequest
 from folklore.memory.results import Paused, Statement
 from folklore.text.hooks.injected import Quoting, without_blocks
-from folklore.text.secrets.finder import find
+from folklore.text.secrets.finder import SearchEnded, find
 
 # Of two texts that say the same, one holds this share of the other's words, by weight.
 SAME = 0.5
@@ -40,8 +40,15 @@ async def record_statements(
         scope.place,
         scope.session,
         context.now,
-        [one for one in sentences if not find(one)],
+        [one for one in sentences if not _may_hold_secret(one)],
     )
+
+
+def _may_hold_secret(sentence: str) -> bool:
+    try:
+        return bool(find(sentence))
+    except SearchEnded:
+        return True
 
 
 async def not_stored(

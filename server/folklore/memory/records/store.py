@@ -11,6 +11,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+from folklore.background import on_texts
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
@@ -64,7 +65,6 @@ _LATER = "Similar memories are not in this answer: the embeddings are made after
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
 # Characters from which a batch is checked in a thread.
-_LARGE = 10_000
 
 
 class _RefusedItems(Exception):
@@ -220,7 +220,7 @@ async def _checked(
         single=request.single,
     )
     size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
-    return check() if size < _LARGE else await asyncio.to_thread(check)
+    return await on_texts(check, size)
 
 
 def _store_item(

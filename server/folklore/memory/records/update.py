@@ -1,9 +1,11 @@
 """Update a memory, or undo its last change. Every change writes a revision with the former values."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
+from folklore.background import on_texts
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.events.audit import Write
@@ -58,7 +60,8 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     Raises InvalidInput, NotFound, Refused; Conflict if the memory changed since `if_revision`, was superseded, or if
     another memory has the new text.
     """
-    values = _checked(context, request)
+    size = len(str(dict(request.changes).get("content") or ""))
+    values = await on_texts(partial(_checked, context, request), size)
     if request.merge:
         return await _read(context, await merge(context, request, values), request.id)
     namespace = await namespace_of(

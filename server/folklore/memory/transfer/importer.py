@@ -5,11 +5,12 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from time import monotonic
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.background import in_thread
+from folklore.background import in_thread, on_texts
 from folklore.db.stores.transfer import (
     Batch,
     Link,
@@ -181,7 +182,10 @@ class _Importer:
     async def take(self, source: SourceLine) -> None:
         """Read one line, and write the batch that it fills."""
         try:
-            line = self._read(source)
+            line = await on_texts(
+                partial(self._read, source),
+                len(source.raw) if isinstance(source.raw, bytes) else 0,
+            )
         except FolkloreError as error:
             self.report.fail(source.number, error, source.place(error))
             return

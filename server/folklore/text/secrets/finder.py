@@ -7,12 +7,15 @@ A hash, a UUID or base64 text is no secret by itself. A secret has the form that
 from collections.abc import Iterable
 
 from folklore.text.secrets.context import find_by_context
-from folklore.text.secrets.key_formats import find_keys
+from folklore.text.secrets.key_formats import SearchEnded as SearchEnded, find_keys
 from folklore.text.secrets.values import Secret
 
 
 def find(text: str) -> tuple[Secret, ...]:
-    """Return the secrets of a text in order, without overlaps. Linear in the length of the text."""
+    """Return the secrets of a text in order, without overlaps. Linear in the length of the text.
+
+    Raises SearchEnded if the text holds too many beginnings of keys to be searched to its end.
+    """
     lower = text.replace(
         "İ", "i"
     ).lower()  # the one letter whose lower case has two characters
@@ -20,7 +23,10 @@ def find(text: str) -> tuple[Secret, ...]:
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """Return the text with a marker in place of each secret, and the kinds of the secrets. Idempotent."""
+    """Return the text with a marker in place of each secret, and the kinds of the secrets. Idempotent.
+
+    Raises SearchEnded.
+    """
     secrets = find(text)
     pieces, end = [], 0
     for secret in secrets:

@@ -7,8 +7,7 @@ passwords, are found by their context.
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from folklore.text.secrets.values import (
@@ -26,7 +25,7 @@ class Rule:
     `hints`: lower-case texts; every text with such a key contains at least one of them. `prefix` begins with literal
     text where possible, which `re` finds fast. `body` must follow the prefix; None for a PEM block. `mixed`: the body
     must have letters and digits, for prefixes that are words too. A key begins at the beginning of a word, or inside a
-    word if `within_word`.
+    word if `within_word`. No body is shorter than `shortest`.
     """
 
     kind: str
@@ -35,6 +34,11 @@ class Rule:
     body: re.Pattern[str] | None
     mixed: bool = False
     within_word: bool = False
+    shortest: int = 0
+
+
+# The least number of the first repetition, as in [a-z]{20,}.
+_FEWEST = re.compile(r"\{([0-9]+)")
 
 
 def _rule(kind: str, hints: str, prefix: str, body: str = "", flags: str = "") -> Rule:
@@ -46,6 +50,7 @@ def _rule(kind: str, hints: str, prefix: str, body: str = "", flags: str = "") -
         pattern,
         "mixed" in flags,
         "within_word" in flags,
+        int(fewest[1]) if (fewest := _FEWEST.search(body)) else 0,
     )
 
 
@@ -72,11 +77,15 @@ _BREAK = re.compile(
     r"(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
     r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
 )
-_BREAK_SIGN = re.compile(r"[\n\"'`]|\\n")
+# What a rule may have between its prefix and the key, and a line of a key up to where a break can be.
+_BEFORE_KEY = re.compile(r"(?:\s{0,20}[=:][ \t]{0,20}[\"'`]?)?")
+_UNBROKEN = re.compile(r"(?:[^\s\"'`\\]|\\(?![nr \t\r\n]))*")
 _MAX_BREAKS = 8
 _MAX_BROKEN_LENGTH = (
     600  # of a key that continues in other lines; a PEM block has no limit
 )
+# Tries to join the lines of a key in one text. Documents with hundreds of keys' beginnings need some dozens.
+_MAX_TRIES = 1_000
 # A letter or digit precedes that is not the end of an escape: `%3D` in a URL, `\n` in JSON.
 _WITHIN_WORD = re.compile(r"(?<=[A-Za-z0-9])(?<!%[0-9A-Fa-f]{2})(?<!\\[nrt])")
 
@@ -90,8 +99,44 @@ _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
 _MIN_PEM_LENGTH, _BEGINNING = 40, 200
 
 
+class SearchEnded(Exception):
+    """A text holds more beginnings of keys over line breaks than a search follows; it may hold a key behind them."""
+
+
+@dataclass(slots=True)
+class _BrokenLines:
+    """The lines of one text as keys may continue in them, and how many more tries to join them a search has."""
+
+    text: str
+    tries: int = _MAX_TRIES
+    # The characters without a break that were read last, and the offset after each break by that of its beginning.
+    _unbroken: tuple[int, int] = (0, -1)
+    _breaks: dict[int, int | None] = field(default_factory=dict)
+
+    def line(self, start: int) -> tuple[int, int | None]:
+        """Return the end of the line that begins there, and where the next one begins; None if no break follows."""
+        begin, end = self._unbroken
+        if not begin <= start <= end:
+            end = _UNBROKEN.match(self.text, start).end()  # type: ignore[union-attr]
+            self._unbroken = (start, end)
+        if end not in self._breaks:
+            gap = _BREAK.match(self.text, end)
+            self._breaks[end] = gap.end() if gap else None
+        return end, self._breaks[end]
+
+    def spend_try(self) -> None:
+        """Count a try to join lines. Raises SearchEnded."""
+        self.tries -= 1
+        if self.tries < 0:
+            raise SearchEnded
+
+
 def find_keys(text: str, lower: str) -> Iterator[Secret]:
-    """Yield every key that has a form of its own; `lower` is the text in lower case. Linear in the text."""
+    """Yield every key that has a form of its own; `lower` is the text in lower case. Linear in the text.
+
+    Raises SearchEnded.
+    """
+    lines = _BrokenLines(text)
     positions = {
         position
         for sign, hints in _HINTS.items()
@@ -100,10 +145,11 @@ def find_keys(text: str, lower: str) -> Iterator[Secret]:
         if hint in lower
     }
     for position in positions:
-        yield from _keys_of(RULES[position], text)
+        yield from _keys_of(RULES[position], lines)
 
 
-def _keys_of(rule: Rule, text: str) -> Iterator[Secret]:
+def _keys_of(rule: Rule, lines: _BrokenLines) -> Iterator[Secret]:
+    text = lines.text
     read = 0  # text before this position is not read again, which keeps the time linear
     for prefix in rule.prefix.finditer(text):
         if prefix.start() >= read and rule.within_word == bool(
@@ -112,31 +158,49 @@ def _keys_of(rule: Rule, text: str) -> Iterator[Secret]:
             end, is_key = (
                 _pem_block(text, prefix.end())
                 if rule.body is None
-                else _key(rule, text, prefix.end())
+                else _key(rule, lines, prefix.end())
             )
             read = max(read, end)
             if is_key:
                 yield Secret(rule.kind, prefix.start(), end)
 
 
-def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
+def _key(rule: Rule, lines: _BrokenLines, start: int) -> tuple[int, bool]:
     """Return the end of the possible key that follows a prefix, and whether it is a key.
 
     A key may be broken over several lines or string literals.
     """
     assert rule.body is not None
-    if body := rule.body.match(text, start):
+    if body := rule.body.match(lines.text, start):
         return body.end(), _is_key(rule, body.group())
-    if not _BREAK_SIGN.search(text, start, start + _MAX_BROKEN_LENGTH):
-        return start, False
-    for breaks in range(1, _MAX_BREAKS + 1):
-        content, positions, removed = _without_breaks(text, start, breaks)
+    limit = start + _MAX_BROKEN_LENGTH
+    begin = _BEFORE_KEY.match(lines.text, start).end()  # type: ignore[union-attr]
+    end, following = lines.line(begin)
+    parts = [(start, end)]
+    length = end - start
+    while following is not None and following < limit and len(parts) <= _MAX_BREAKS:
+        begin = following
+        end, following = lines.line(begin)
+        end = min(end, limit)
+        parts.append((begin, end))
+        length += end - begin
+        if length < rule.shortest:
+            continue
+        lines.spend_try()
+        content = "".join(lines.text[first:last] for first, last in parts)
         body = rule.body.match(content)
         if body and body.group():
-            return positions[body.end() - 1] + 1, _is_key(rule, body.group())
-        if removed < breaks:
-            break
+            return _offset(parts, body.end()), _is_key(rule, body.group())
     return start, False
+
+
+def _offset(parts: Sequence[tuple[int, int]], length: int) -> int:
+    """Return the offset in a text where so many characters of its parts end."""
+    for begin, end in parts:
+        if length <= end - begin:
+            return begin + length
+        length -= end - begin
+    return parts[-1][1]
 
 
 def _is_key(rule: Rule, body: str) -> bool:
@@ -145,23 +209,6 @@ def _is_key(rule: Rule, body: str) -> bool:
     ):
         return False
     return not rule.mixed or is_mixed(body)
-
-
-def _without_breaks(
-    text: str, start: int, breaks: int
-) -> tuple[str, Sequence[int], int]:
-    """Return the text after `start` without its first breaks, the position of each character, the number of breaks."""
-    rest = text[start : start + _MAX_BROKEN_LENGTH]
-    parts: list[str] = []
-    positions: list[int] = []
-    end = removed = 0
-    for gap in islice(_BREAK.finditer(rest), breaks):
-        parts.append(rest[end : gap.start()])
-        positions += range(start + end, start + gap.start())
-        end, removed = gap.end(), removed + 1
-    parts.append(rest[end:])
-    positions += range(start + end, start + len(rest))
-    return "".join(parts), positions, removed
 
 
 def _pem_block(text: str, start: int) -> tuple[int, bool]:

@@ -20,7 +20,7 @@ _FILES = 8  # a commit that changes more is about none of them
 _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]*-)+[a-z-]+: |(?:Fixes|Closes|Refs?|Change-Id|PR|Issue)\b[: ]|\(cherry picked from"
 )
-_SUBJECT = re.compile(r"\s*[*-] .{0,72}$")
+_SUBJECT = re.compile(r"\s*+[*-] .{0,72}$")
 _REVERT = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 
 

@@ -16,7 +16,7 @@ from folklore.memory.transfer.formats.json_values import (
     records_of_document,
     values_of_line,
 )
-from folklore.text.secrets.finder import find
+from folklore.text.secrets.finder import SearchEnded, find
 from folklore.text.tags import kind_of
 
 # The field of a line that names what the reader of another format left out.
@@ -46,10 +46,16 @@ class SourceLine(NamedTuple):
         line = self.begins
         if isinstance(error, Refused) and isinstance(self.raw, bytes):
             content = str(json.loads(self.raw).get("content", ""))
-            line += next(
-                (content.count("\n", 0, secret.start) for secret in find(content)), 0
-            )
+            line += _lines_before_secret(content)
         return f"{self.file}:{line}"
+
+
+def _lines_before_secret(content: str) -> int:
+    try:
+        secrets = find(content)
+    except SearchEnded:
+        return 0
+    return content.count("\n", 0, secrets[0].start) if secrets else 0
 
 
 Lines = Iterator[SourceLine]

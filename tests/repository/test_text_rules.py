@@ -1,0 +1,238 @@
+"""Every text rule of the package is measured: a new pattern is found and tried, a new reader must be listed."""
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import fields, is_dataclass
+from functools import cache, partial
+from importlib import import_module
+from pathlib import Path
+from pkgutil import walk_packages
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import folklore
+from folklore.cli import screen
+from folklore.cli.team import claude_projects
+from folklore.errors import FolkloreError
+from folklore.memory.models import recommend
+from folklore.memory.transfer.formats import (
+    commits,
+    conversations,
+    front_matter,
+    pages,
+)
+from folklore.ranking import injection
+from tests.linear_time import assert_linear_time
+
+ROOT = Path(folklore.__path__[0])
+LENGTH = 3_000
+_READS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
+_DEPTH = 6
+UNITS = [
+    "a", "A", "1", " ", "\n", "\t", "\r", "-", "_", ".", "/", ":", '"', "'", "`", "(", "[", "<", "a.", "a/", "a-", "A-",
+    "a_", "a ", "A ", "1.", "1 ", ":1", "中", "\x00",
+]  # fmt: skip
+
+
+@cache
+def modules() -> tuple[ModuleType, ...]:
+    found = walk_packages(folklore.__path__, "folklore.")
+    names = [module.name for module in found if not module.name.endswith("__main__")]
+    return tuple(import_module(name) for name in names)
+
+
+def patterns_in(name: str, value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the compiled patterns in a value, by name."""
+    if isinstance(value, re.Pattern):
+        yield name, value
+        return
+    if depth == _DEPTH:
+        return
+    parts: list[tuple[str, object]] = []
+    if isinstance(value, Mapping):
+        parts = [(f"{name}[{key!r}]", part) for key, part in value.items()]
+        parts += [(f"{name} key", key) for key in value if isinstance(key, re.Pattern)]
+    elif isinstance(value, list | tuple | set | frozenset):
+        parts = [(f"{name}[{index}]", part) for index, part in enumerate(value)]
+    elif isinstance(value, partial):
+        parts = [(f"{name}()", (value.args, value.keywords))]
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = [
+            (f"{name}.{field.name}", getattr(value, field.name, None))
+            for field in fields(value)
+        ]
+    for part_name, part in parts:
+        yield from patterns_in(part_name, part, depth + 1)
+
+
+@cache
+def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
+    """Return the compiled patterns of the package by name, and whether each is only matched at one position."""
+    found: dict[str, tuple[re.Pattern[Any], bool]] = {}
+    known = set()
+    for module in modules():
+        source = Path(str(module.__file__)).read_text(encoding="utf-8")
+        for variable, value in list(vars(module).items()):
+            name = f"{module.__name__.removeprefix('folklore.')}.{variable}"
+            for pattern_name, pattern in patterns_in(name, value):
+                if pattern in known:
+                    continue
+                known.add(pattern)
+                uses = re.findall(
+                    rf"\b{re.escape(variable)}\.({'|'.join(_READS)})\b", source
+                )
+                anchored = bool(uses) and set(uses) <= {"match", "fullmatch"}
+                found[pattern_name] = pattern, anchored
+    return found
+
+
+def read_all(pattern: re.Pattern[Any], anchored: bool, text: str) -> None:
+    given: Any = text
+    if isinstance(pattern.pattern, bytes):
+        given = text.encode("latin-1", "replace")
+    if anchored:
+        pattern.match(given)
+        pattern.fullmatch(given)
+    else:
+        for _ in pattern.finditer(given):
+            pass
+
+
+# Patterns that take more than linear time, and what bounds the texts that they read.
+BOUNDED_PATTERNS: Mapping[str, str] = {
+    "memory.transfer.formats.pages._PAGE_LINK": "lines of at most 1,000 characters",
+    "text.dates.expressions._DAY_LAST": "expressions of at most 200 characters",
+    "text.dates.expressions._DAY_THEN_TIME": "expressions of at most 200 characters",
+    "text.dates.expressions._OPEN_END": "expressions of at most 200 characters",
+    "text.dates.expressions._PART_OF_DAY": "expressions of at most 200 characters",
+    **{
+        f"text.dates.expressions._RANGES[{index}]": "expressions of at most 200 characters"
+        for index in range(5)
+    },
+    "text.entities.finder._LINE_NUMBERS": "identifiers of at most 200 characters",
+    "text.entities.identifiers._SHAPES": "words of at most 200 characters",
+    "text.entities.proper_nouns._WORD_BEFORE": "the 12 characters before a name",
+    "text.hooks.statements._FACTS[0][0]": "sentences of at most 400 characters",
+    "text.paths._LINES": "the last 200 characters of a path",
+}
+
+# Functions outside of text/ that apply a pattern, and by what they are measured or bounded. Rules for the texts of
+# callers belong into text/ or are measured here.
+MEASURED: Mapping[str, Callable[[str], object]] = {
+    "cli.screen.visible": screen.visible,
+    "cli.screen.cells": screen.cells,
+    "cli.screen.wrapped": lambda text: list(screen.wrapped(text, 80)),
+    "cli.screen._folded": lambda text: list(screen.wrapped(text + "é", 80)),
+    "cli.team.claude_projects.encoded": claude_projects.encoded,
+    "memory.models.recommend.known_item": recommend.known_item,
+    "memory.transfer.formats.commits._reasons": commits._reasons,
+    "memory.transfer.formats.conversations._chatgpt_text": lambda text: (
+        conversations._chatgpt_text({"parts": [text]})
+    ),
+    "memory.transfer.formats.front_matter": lambda text: (
+        front_matter.read_front_matter(text),
+        front_matter.read_front_matter(f"---\n{text}\n---\n"),
+        front_matter.read_front_matter(f"---\na: {text}\n---\n"),
+    ),
+    "memory.transfer.formats.pages._only_links": lambda text: pages._only_links(
+        text, Path("/nowhere")
+    ),
+    "ranking.injection.edit_worth": lambda text: injection.edit_worth(
+        0.0, "src/a.py", ("b.py",), text
+    ),
+    "ranking.injection._writes_path": lambda text: injection._writes_path(text, "a/b"),
+}
+# Others, by function or module, and why they need no measure.
+NOT_MEASURED: Mapping[str, str] = {
+    "bridge": "headers that the SDK wrote",
+    "cli.ids": "one word of a command",
+    "cli.output": "applies text/query/highlight, and splits at white space",
+    "cli.screen.echo": "one pattern without repetition of what others hold",
+    "cli.team.claude_projects._worked_in": "128 KiB of a file, a value of at most 4,096 bytes",
+    "clients": "the settings of assistants on the user's own machine",
+    "config": "the operator's settings",
+    "db": "our own SQL, and the answers of Postgres",
+    "embedding": "names of models, which the operator chooses",
+    "engine": "files of the kernel and of Postgres",
+    "errors": "names of our own classes, and pydantic's errors",
+    "http.console": "form fields; marks are one character each",
+    "http.requested": "one line that the SDK wrote",
+    "http.server": "names of files and headers of at most 64 characters",
+    "mcp.resources": "addresses, by patterns that match at one position",
+    "memory.auth": "codes of a fixed length",
+    "memory.code": "the output of git, and commits by their form",
+    "memory.recall.presets": "names of at most 40 characters",
+    "memory.records.get": "ids of at most 32 characters",
+    "memory.requests": "names of our own classes",
+    "memory.service.endings": "ids of at most 31 characters",
+    "memory.transfer.formats.commits._line": "the beginning of a subject",
+    "memory.transfer.formats.conversations": "names of files, and JSON by its next sign",
+    "memory.transfer.formats.graph": "one replacement of a relation's name",
+    "memory.transfer.formats.pages": "single fields of front matter",
+    "memory.transfer.formats.records": "JSON by its next sign",
+    "memory.transfer.json_lines": "digests of 64 characters",
+    "memory.validation": "relations and blobs, by patterns that match at one position",
+    "telemetry_export": "names of at most 64 characters",
+}
+
+
+def readers() -> Iterator[str]:
+    """Yield the functions outside of text/ that apply a pattern."""
+    for path in sorted(ROOT.rglob("*.py")):
+        relative = path.relative_to(ROOT).with_suffix("")
+        if relative.parts[0] != "text":
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            yield from readers_in(tree, ".".join(relative.parts), pattern_names(tree))
+
+
+def pattern_names(tree: ast.Module) -> set[str]:
+    """Return `re`, and the variables of a module whose value is compiled."""
+    found = {"re"}
+    for statement in tree.body:
+        assigns = isinstance(statement, ast.Assign | ast.AnnAssign)
+        if assigns and "re.compile" in ast.unparse(statement):
+            found |= {
+                node.id
+                for node in ast.walk(statement)
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+            }
+    return found
+
+
+def readers_in(node: ast.AST, name: str, patterns: set[str]) -> Iterator[str]:
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            continue
+        child_name = f"{name}.{child.name}"
+        used = {part.id for part in ast.walk(child) if isinstance(part, ast.Name)}
+        if not isinstance(child, ast.ClassDef) and used & patterns:
+            yield child_name
+        yield from readers_in(child, child_name, patterns)
+
+
+def listed_as(name: str) -> str | None:
+    """Return the entry for a function: its own, or that of what contains it."""
+    while name and name not in MEASURED and name not in NOT_MEASURED:
+        name = name.rpartition(".")[0]
+    return name or None
+
+
+def test_every_function_that_applies_a_pattern_is_measured_or_listed() -> None:
+    entries = {name: listed_as(name) for name in readers()}
+    unlisted = [name for name, entry in entries.items() if entry is None]
+    assert unlisted == []
+    assert {*MEASURED, *NOT_MEASURED} <= set(entries.values())
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_a_reader_outside_of_text_takes_linear_time(name: str) -> None:
+    def read(given: str) -> None:
+        with suppress(FolkloreError):
+            MEASURED[name](given)
+
+    for unit in (*UNITS, "* ", "]( ", "a/b ", "*/a ", "---\n", "a: ", "- a\n", "a.md "):
+        assert_linear_time(read, unit)

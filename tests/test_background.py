@@ -1,0 +1,44 @@
+"""Work on long texts: other calls go on meanwhile, and nobody's work ends soon."""
+
+import asyncio
+import threading
+
+import pytest
+
+from folklore.background import LONG_TEXTS, on_texts, stop_if_abandoned
+
+
+async def test_long_texts_are_read_in_another_thread() -> None:
+    here = threading.get_ident()
+
+    assert await on_texts(threading.get_ident, LONG_TEXTS - 1) == here
+    assert await on_texts(threading.get_ident, LONG_TEXTS) != here
+
+
+async def test_work_ends_between_two_texts_when_its_caller_is_cancelled() -> None:
+    began, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+    read = []
+
+    def work() -> None:
+        try:
+            for text in range(2):
+                stop_if_abandoned()
+                read.append(text)
+                began.set()
+                cancelled.wait()
+        finally:
+            ended.set()
+
+    task = asyncio.create_task(on_texts(work, LONG_TEXTS))
+    await asyncio.to_thread(began.wait)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    cancelled.set()
+    await asyncio.to_thread(ended.wait)
+
+    assert read == [0]
+
+
+def test_work_that_somebody_waits_for_goes_on() -> None:
+    stop_if_abandoned()
