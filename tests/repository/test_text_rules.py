@@ -26,6 +26,7 @@ from folklore.memory.transfer.formats import (
     pages,
 )
 from folklore.ranking import injection
+from tests.hostile_texts import units_of
 from tests.linear_time import assert_linear_time
 
 ROOT = Path(folklore.__path__[0])
@@ -116,9 +117,27 @@ BOUNDED_PATTERNS: Mapping[str, str] = {
     "text.entities.finder._LINE_NUMBERS": "identifiers of at most 200 characters",
     "text.entities.identifiers._SHAPES": "words of at most 200 characters",
     "text.entities.proper_nouns._WORD_BEFORE": "the 12 characters before a name",
+    "text.hooks.prompts._CHOICES": "remarks of at most 80 characters",
     "text.hooks.statements._FACTS[0][0]": "sentences of at most 400 characters",
     "text.paths._LINES": "the last 200 characters of a path",
 }
+
+
+def test_every_compiled_pattern_takes_linear_time_or_reads_bounded_texts() -> None:
+    slow = []
+    for name, (pattern, anchored) in patterns().items():
+        if name in BOUNDED_PATTERNS:
+            continue
+        read = partial(read_all, pattern, anchored)
+        for unit in sorted({*UNITS, *units_of(pattern)}):
+            try:
+                assert_linear_time(read, unit, LENGTH, end="\x01")
+            except AssertionError:
+                slow.append((name, unit))
+                break
+    assert slow == []
+    assert BOUNDED_PATTERNS.keys() <= patterns().keys()
+
 
 # Functions outside of text/ that apply a pattern, and by what they are measured or bounded. Rules for the texts of
 # callers belong into text/ or are measured here.
@@ -148,6 +167,12 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
 }
 # Others, by function or module, and why they need no measure.
 NOT_MEASURED: Mapping[str, str] = {
+    "cli.options": "arguments of a command, by their first sign",
+    "http.auth": "a header of at most 64 KiB, by single signs",
+    "memory.ids": "ids of at most some hundred characters",
+    "memory.transfer.formats.json_values": "JSON by its next sign, its beginning by 400 characters",
+    "memory.transfer.formats.line": "one pattern that joins two signs",
+    "memory.transfer.formats.recognition": "names of lists in the beginning of a file",
     "bridge": "headers that the SDK wrote",
     "cli.ids": "one word of a command",
     "cli.output": "applies text/query/highlight, and splits at white space",
@@ -168,12 +193,10 @@ NOT_MEASURED: Mapping[str, str] = {
     "memory.recall.presets": "names of at most 40 characters",
     "memory.records.get": "ids of at most 32 characters",
     "memory.requests": "names of our own classes",
-    "memory.service.endings": "ids of at most 31 characters",
     "memory.transfer.formats.commits._line": "the beginning of a subject",
     "memory.transfer.formats.conversations": "names of files, and JSON by its next sign",
     "memory.transfer.formats.graph": "one replacement of a relation's name",
     "memory.transfer.formats.pages": "single fields of front matter",
-    "memory.transfer.formats.records": "JSON by its next sign",
     "memory.transfer.json_lines": "digests of 64 characters",
     "memory.validation": "relations and blobs, by patterns that match at one position",
     "telemetry_export": "names of at most 64 characters",

@@ -24,6 +24,25 @@ def test_a_named_date_gives_its_terms(query: str, terms: dict[str, float]) -> No
     } == terms
 
 
+@pytest.mark.parametrize(
+    ("query", "terms"),
+    [
+        ("Was wurde am 5. März 2024 beschlossen?", {"@2024-03-05"}), ("la réunion du 5 mars 2024", {"@2024-03-05"}),
+        ("a reunião de 5 de março de 2024", {"@2024-03-05"}), ("la reunión del 5 de mayo", {"@05-05"}),
+        ("Warum fiel der Server im Dezember aus?", {"@12"}), ("en mars", {"@03"}), ("storing in maart", {"@03"}),
+        ("сбой в марте", {"@03"}), ("релиз 5 марта 2024", {"@2024-03-05"}), ("riunione di marzo 2024", {"@2024-03"}),
+        ("2024年3月5日的会议", {"@2024-03-05"}), ("2024年3月の会議", {"@2024-03"}), ("3月5日の会議", {"@03-05"}),
+        ("2024년 3월 5일 회의", {"@2024-03-05"}), ("2024年の計画", {"@2024"}), ("三个月的计划", set()),
+        ("who is Marco in Marco's team", set()), ("the Mars rover", set()), ("life on mars", set()),
+    ],
+)  # fmt: skip
+def test_a_date_in_another_language_gives_its_terms(
+    query: str, terms: set[str]
+) -> None:
+    found = {term for term, weight in date_terms(query).items() if weight == 1.0}
+    assert found == terms
+
+
 def test_days_close_to_a_named_day_weigh_less_with_each_day() -> None:
     weights = date_terms("on 7 May 2023")
 

@@ -28,7 +28,7 @@ from folklore.text import (
     tokens,
     words,
 )
-from folklore.text.dates import date_terms, expressions, zones
+from folklore.text.dates import date_terms, expressions, translation, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
 from folklore.text.hooks import edits, injected, marks, prompts, statements
 from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
@@ -61,6 +61,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "dates.date_terms.date_terms": date_terms.date_terms,
     "dates.date_terms.pieces_with_dates": lambda it: date_terms.pieces_with_dates(it.split()),
     "dates.expressions.parse_time": lambda it: expressions.parse_time(it, now=NOON, zone=UTC),
+    "dates.translation.translations": lambda it: list(translation.translations(it[:200])),
     "dates.zones.zone_named": lambda it: zones.zone_named(it, "zone"),
     "difference.changed_lines": lambda it: (
         list(difference.changed_lines(it, it[1:] + "x")), list(difference.changed_lines(it, it[::-1]))

@@ -7,26 +7,53 @@ document frequency.
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date, timedelta
 
 from folklore.text.dates.periods import MONTHS
+from folklore.text.dates.translation import months_of_languages
+
+
+def _any_of(names: Iterable[str]) -> str:
+    longest_first = sorted(names, key=len, reverse=True)
+    return f"(?P<month>{'|'.join(map(re.escape, longest_first))})"
+
 
 # ASCII only: otherwise "i" would match the Turkish dotless ı too, and "s" the long ſ.
 _MONTH = r"(?P<month>(?a:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r"))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
+_MONTH_SIGN, _DAY_SIGN = (
+    r"(?P<number>\d{1,2})\s?[月월]",
+    r"(?P<day>\d{1,2})\s?[日号號일]",
+)
 # A year that a sign joins to a word is part of a name (CVE-2025-1003, blog/2024/post), except after words of time.
 _NOT_IN_NAME = (
     r"(?:(?<![^\W\d_][-./#])"
     + "".join(rf"|(?<=\b{word}-)" for word in ("mid", "end", "pre", "early", "late"))
     + ")"
 )
+# Months in other languages. "Mars" is a planet and a name too, so that it needs a day or a word of time before it.
+_OTHER_MONTHS = months_of_languages(MONTHS)
+_OTHER_OR_MARS = _any_of(_OTHER_MONTHS)
+_OTHER = _any_of(_OTHER_MONTHS.keys() - {"mars"})
+_OTHER_DAY = r"(?P<day>\d{1,2})(?:\.|º|ª|er)?"
+_DE = r"(?:del?\s)?"
+_BEFORE_MONTH = (
+    "(?:im|in|en|em|a|de|nel|seit|ab|bis|nach|vor|letzten|depuis|avant|après|desde|hasta|até|da|dal|sinds|sedert|tot|"
+    "vorige|в|во|с|до|после)"
+)
 # The most specific pattern first: later ones skip the text that an earlier one matched.
 _PATTERNS = tuple(
     re.compile(rf"\b{pattern}\b", re.IGNORECASE)
     for pattern in (
         rf"{_YEAR}-(?P<number>\d\d)-(?P<day>\d\d)",
+        rf"{_OTHER_DAY}\s{_DE}{_OTHER_OR_MARS},?\s{_DE}{_YEAR}",
+        rf"{_OTHER},?\s{_DE}{_YEAR}",
+        rf"(?:en|depuis|fin|début)\s{_OTHER_OR_MARS}\s{_YEAR}",
+        rf"{_OTHER_DAY}\s{_DE}{_OTHER_OR_MARS}",
+        rf"{_BEFORE_MONTH}\s{_OTHER}",
+        rf"(?:en|depuis|fin|début)\s{_OTHER_OR_MARS}",
         rf"{_DAY}\s(?:of\s)?{_MONTH},?\s{_YEAR}",
         rf"{_MONTH}\s{_DAY},?\s{_YEAR}",
         rf"{_MONTH},?\s{_YEAR}",
@@ -35,6 +62,16 @@ _PATTERNS = tuple(
         # A month alone needs a word of time before it: "may" and "march" are verbs too.
         rf"(?:in|of|during|since|by|until|before|after|last|this|early|late|mid)\s{_MONTH}",
         _NOT_IN_NAME + _YEAR,
+    )
+) + tuple(
+    # Chinese, Japanese and Korean: 2024年3月5日.
+    re.compile(rf"(?<!\d){pattern}(?!\s?\d)")
+    for pattern in (
+        rf"{_YEAR}\s?[年년]\s?{_MONTH_SIGN}\s?{_DAY_SIGN}",
+        rf"{_YEAR}\s?[年년]\s?{_MONTH_SIGN}",
+        rf"{_MONTH_SIGN}\s?{_DAY_SIGN}",
+        rf"{_YEAR}\s?[年년]",
+        _MONTH_SIGN,
     )
 )
 _MAX_CHARACTERS = 2_000
@@ -79,7 +116,9 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 def _terms_of(groups: dict[str, str | None]) -> Iterator[tuple[str, float]]:
     year, day = int(groups.get("year") or 0), int(groups.get("day") or 0)
     name, number = groups.get("month"), groups.get("number")
-    month = MONTHS[name.lower()] if name else int(number or 0)
+    month = int(number or 0)
+    if name:
+        month = MONTHS.get(name.lower()) or _OTHER_MONTHS[name.lower()]
     if not 1 <= month <= 12:
         if year:
             yield f"@{year}", 1.0

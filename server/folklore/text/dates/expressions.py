@@ -13,13 +13,15 @@ from datetime import date, datetime, time, timedelta, tzinfo
 from folklore.errors import InvalidInput
 from folklore.text.clean import clean
 from folklore.text.dates.periods import MONTHS, Clock, Period, Unit
+from folklore.text.dates.translation import translations
 
 MAX_LENGTH = 200
 UNDERSTOOD = (
     "Understood are: today, yesterday, tomorrow; last/this/next hour, day, week, month, quarter or year; last/past N "
     "minutes … years; N days ago; Monday, last Friday; March, March 2025, 3 March 2025, Q3 2024, 2024; ISO dates and "
     "times such as 2025-03-01 or 2025-03-01T10:00+01:00; since, after, before or until one of these; between X and Y, "
-    "X to Y, X..Y, 1 to 3 March; all time."
+    "X to Y, X..Y, 1 to 3 March; all time; and the same in German, Spanish, French, Portuguese, Italian, Dutch, Russian, "
+    "Chinese, Japanese and Korean."
 )
 
 
@@ -42,7 +44,8 @@ def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
     if text in _ALL_TIME:
         return TimeRange(None, None)
     try:
-        time_range = _time_range(text, Clock(now, zone))
+        clock = Clock(now, zone)
+        time_range = _time_range(text, clock) or _translated(text, clock)
     except (OverflowError, ValueError):
         problem = "there is no such date in the calendar, which has the days from 0001-01-02 to 9999-12-30."
         raise InvalidInput("time", problem, hint=UNDERSTOOD) from None
@@ -462,6 +465,12 @@ def _time_range(text: str, clock: Clock) -> TimeRange | None:
         or _range(text, clock)
         or _one_bound(text, clock)
     )
+
+
+def _translated(text: str, clock: Clock) -> TimeRange | None:
+    """Parse a time in another language; None if it means different times in two of them."""
+    ranges = {_time_range(english, clock) for english in translations(text)} - {None}
+    return ranges.pop() if len(ranges) == 1 else None
 
 
 def _age(text: str, clock: Clock) -> TimeRange | None:
