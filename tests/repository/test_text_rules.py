@@ -1,16 +1,9 @@
-"""Every text rule of the package is measured: a new pattern is found and tried, a new reader must be listed."""
+"""Every function outside of text/ that applies a pattern is found, and measured or listed with a reason."""
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import fields, is_dataclass
-from functools import cache, partial
-from importlib import import_module
 from pathlib import Path
-from pkgutil import walk_packages
-from types import ModuleType
-from typing import Any
 
 import pytest
 
@@ -26,117 +19,13 @@ from folklore.memory.transfer.formats import (
     pages,
 )
 from folklore.ranking import injection
-from tests.hostile_texts import units_of
 from tests.linear_time import assert_linear_time
 
 ROOT = Path(folklore.__path__[0])
-LENGTH = 3_000
-_READS = ("match", "fullmatch", "search", "findall", "finditer", "sub", "subn", "split")
-_DEPTH = 6
 UNITS = [
     "a", "A", "1", " ", "\n", "\t", "\r", "-", "_", ".", "/", ":", '"', "'", "`", "(", "[", "<", "a.", "a/", "a-", "A-",
     "a_", "a ", "A ", "1.", "1 ", ":1", "中", "\x00",
 ]  # fmt: skip
-
-
-@cache
-def modules() -> tuple[ModuleType, ...]:
-    found = walk_packages(folklore.__path__, "folklore.")
-    names = [module.name for module in found if not module.name.endswith("__main__")]
-    return tuple(import_module(name) for name in names)
-
-
-def patterns_in(name: str, value: object, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the compiled patterns in a value, by name."""
-    if isinstance(value, re.Pattern):
-        yield name, value
-        return
-    if depth == _DEPTH:
-        return
-    parts: list[tuple[str, object]] = []
-    if isinstance(value, Mapping):
-        parts = [(f"{name}[{key!r}]", part) for key, part in value.items()]
-        parts += [(f"{name} key", key) for key in value if isinstance(key, re.Pattern)]
-    elif isinstance(value, list | tuple | set | frozenset):
-        parts = [(f"{name}[{index}]", part) for index, part in enumerate(value)]
-    elif isinstance(value, partial):
-        parts = [(f"{name}()", (value.args, value.keywords))]
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = [
-            (f"{name}.{field.name}", getattr(value, field.name, None))
-            for field in fields(value)
-        ]
-    for part_name, part in parts:
-        yield from patterns_in(part_name, part, depth + 1)
-
-
-@cache
-def patterns() -> dict[str, tuple[re.Pattern[Any], bool]]:
-    """Return the compiled patterns of the package by name, and whether each is only matched at one position."""
-    found: dict[str, tuple[re.Pattern[Any], bool]] = {}
-    known = set()
-    for module in modules():
-        source = Path(str(module.__file__)).read_text(encoding="utf-8")
-        for variable, value in list(vars(module).items()):
-            name = f"{module.__name__.removeprefix('folklore.')}.{variable}"
-            for pattern_name, pattern in patterns_in(name, value):
-                if pattern in known:
-                    continue
-                known.add(pattern)
-                uses = re.findall(
-                    rf"\b{re.escape(variable)}\.({'|'.join(_READS)})\b", source
-                )
-                anchored = bool(uses) and set(uses) <= {"match", "fullmatch"}
-                found[pattern_name] = pattern, anchored
-    return found
-
-
-def read_all(pattern: re.Pattern[Any], anchored: bool, text: str) -> None:
-    given: Any = text
-    if isinstance(pattern.pattern, bytes):
-        given = text.encode("latin-1", "replace")
-    if anchored:
-        pattern.match(given)
-        pattern.fullmatch(given)
-    else:
-        for _ in pattern.finditer(given):
-            pass
-
-
-# Patterns that take more than linear time, and what bounds the texts that they read.
-BOUNDED_PATTERNS: Mapping[str, str] = {
-    "memory.transfer.formats.pages._PAGE_LINK": "lines of at most 1,000 characters",
-    "text.dates.expressions._DAY_LAST": "expressions of at most 200 characters",
-    "text.dates.expressions._DAY_THEN_TIME": "expressions of at most 200 characters",
-    "text.dates.expressions._OPEN_END": "expressions of at most 200 characters",
-    "text.dates.expressions._PART_OF_DAY": "expressions of at most 200 characters",
-    **{
-        f"text.dates.expressions._RANGES[{index}]": "expressions of at most 200 characters"
-        for index in range(5)
-    },
-    "text.entities.finder._LINE_NUMBERS": "identifiers of at most 200 characters",
-    "text.entities.identifiers._SHAPES": "words of at most 200 characters",
-    "text.entities.proper_nouns._WORD_BEFORE": "the 12 characters before a name",
-    "text.hooks.prompts._CHOICES": "remarks of at most 80 characters",
-    "text.hooks.statements._FACTS[0][0]": "sentences of at most 400 characters",
-    "text.paths._LINES": "the last 200 characters of a path",
-}
-
-
-def test_every_compiled_pattern_takes_linear_time_or_reads_bounded_texts() -> None:
-    slow = []
-    for name, (pattern, anchored) in patterns().items():
-        if name in BOUNDED_PATTERNS:
-            continue
-        read = partial(read_all, pattern, anchored)
-        for unit in sorted({*UNITS, *units_of(pattern)}):
-            try:
-                assert_linear_time(read, unit, LENGTH, end="\x01")
-            except AssertionError:
-                slow.append((name, unit))
-                break
-    assert slow == []
-    assert BOUNDED_PATTERNS.keys() <= patterns().keys()
 
 
 # Functions outside of text/ that apply a pattern, and by what they are measured or bounded. Rules for the texts of
