@@ -224,27 +224,16 @@ begin atomic
     from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form;
 end;
 
--- The words of cues, each after '~': an index of their own, so that those of the content keep their frequencies. In the
--- language of the memory and as they are spelled, since people may ask in another language; without function words.
+-- The words of cues, each after '~': an index of their own, so that those of the content keep their frequencies. A question
+-- is read in the language of the memory too, so a phrase in another language is found as well, as it is spelled.
 create function folklore_cues(language text, cues text[]) returns tsvector
 language sql immutable parallel safe
-begin atomic
-    with analysed as materialized (
-        select folklore_words(folklore_cues.language, body, spelled => false) as words,
-            folklore_words('pg_catalog.simple', body, spelled => false) as spelled,
-            folklore_compounds(body) || folklore_joined(folklore_cues.language, body) as compounds
-        from (select array_to_string(folklore_cues.cues, ' . ') as body) joined
-    )
-    select coalesce(array_to_tsvector(array_agg(distinct '~' || found.lexeme)), '')
-    from (
-        select word.lexeme from analysed, unnest(analysed.words) as word
-        union all
-        select compound.lexeme from analysed, unnest(analysed.compounds) as compound
-        union all
-        select word.lexeme from analysed, unnest(analysed.spelled) as word
-        where word.positions && array(select unnest(stem.positions) from unnest(analysed.words) as stem)
-    ) found;
-end;
+return coalesce((
+    select array_to_tsvector(array_agg(distinct '~' || found.lexeme))
+    from unnest(folklore_words(language, array_to_string(cues, ' . '), spelled => false)
+        || folklore_compounds(array_to_string(cues, ' . '))
+        || folklore_joined(language, array_to_string(cues, ' . '))) as found
+), '');
 
 -- Every prefix of every tag that ends before ':' or '/': entity:person:sarah is found by entity and by entity:person.
 create function folklore_tag_prefixes(tags text[]) returns text[]
