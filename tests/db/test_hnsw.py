@@ -1,4 +1,4 @@
-"""The HNSW index over all vectors: built from a number on, rebuilt when invalid, dropped when unneeded."""
+"""The HNSW indexes over all vectors of texts and of cues: built from a number on, rebuilt when invalid, dropped when unneeded."""
 
 import asyncio
 from dataclasses import dataclass
@@ -48,7 +48,7 @@ async def two(person: Person, jobs: BackgroundJobs) -> BackgroundJobs:
     return jobs
 
 
-async def test_one_index_is_over_the_vectors_of_all_namespaces(
+async def test_one_index_of_texts_and_one_of_cues_are_over_all_namespaces(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     model = await connection.fetchval("select id from models")
@@ -56,16 +56,18 @@ async def test_one_index_is_over_the_vectors_of_all_namespaces(
         "create index embeddings_hnsw_0123456789abcdef on embeddings (length)"
     )  # of a namespace
 
-    assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 1}
+    assert await two.dry_run("indexes") == {"to_build": 2, "to_drop": 1}
     assert await indexes(connection) == []
-    assert await two("indexes") == {"built": 1, "dropped": 1}
-    [index] = await indexes(connection)
+    assert await two("indexes") == {"built": 2, "dropped": 1}
+    index, of_cues = await indexes(connection)
     assert (index.name, index.valid) == (f"embeddings_hnsw_{model.hex}", True)
+    assert (of_cues.name, of_cues.valid) == (f"embeddings_hnsw_cues_{model.hex}", True)
     assert "halfvec_ip_ops" in index.definition
     assert f"WHERE (model_id = '{model}'::uuid)" in index.definition
+    assert "(cues IS NOT NULL)" in of_cues.definition
     assert await two.dry_run("indexes") == {"to_build": 0, "to_drop": 0}
     assert await two("indexes") == {}
-    assert await indexes(connection) == [index]
+    assert await indexes(connection) == [index, of_cues]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +91,7 @@ async def test_an_invalid_index_is_built_again(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     await two("indexes")
-    [before] = await connection.fetch(
+    before, _ = await connection.fetch(
         "select oid from pg_class where starts_with(relname::text, 'embeddings_hnsw_')"
     )
     await connection.execute(
@@ -98,7 +100,7 @@ async def test_an_invalid_index_is_built_again(
 
     assert await two.dry_run("indexes") == {"to_build": 1, "to_drop": 1}
     assert await two("indexes") == {"built": 1, "dropped": 1}
-    assert [index.valid for index in await indexes(connection)] == [True]
+    assert [index.valid for index in await indexes(connection)] == [True, True]
     assert (
         await connection.fetchval(
             "select count(*) from pg_class where oid = $1", before["oid"]
@@ -110,6 +112,8 @@ async def test_an_invalid_index_is_built_again(
 async def test_an_index_that_is_being_built_is_left_alone(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
+    await two("indexes")
+    await connection.execute("drop index " + (await indexes(connection))[0].name)
     [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
@@ -126,32 +130,34 @@ async def test_an_index_that_is_being_built_is_left_alone(
     async with asyncio.timeout(STUCK):
         await building
 
-    assert [index.valid for index in await indexes(connection)] == [True]
+    assert [index.valid for index in await indexes(connection)] == [True, True]
 
 
 async def test_a_cancelled_build_is_repeated_by_the_next_run(
     two: BackgroundJobs, database: Database, connection: asyncpg.Connection
 ) -> None:
+    await two("indexes")
+    await connection.execute("drop index " + (await indexes(connection))[0].name)
     [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
     await connection.execute("update embeddings set length = length")
     building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
-        while not await indexes(connection):
+        while len(await indexes(connection)) < 2:
             await asyncio.sleep(0.01)
         building.cancel()
         with pytest.raises(asyncio.CancelledError):
             await building
         await writing.rollback()
-        assert [index.valid for index in await indexes(connection)] == [False]
+        assert [index.valid for index in await indexes(connection)] == [False, True]
         while not await VectorIndexes(database).index_changes(
             threshold=FROM
         ):  # until Postgres has ended the cancelled build
             await asyncio.sleep(0.01)
 
         assert await two("indexes") == {"built": 1, "dropped": 1}
-    assert [index.valid for index in await indexes(connection)] == [True]
+    assert [index.valid for index in await indexes(connection)] == [True, True]
 
 
 @pytest.mark.parametrize(
@@ -168,9 +174,9 @@ async def test_an_unneeded_index_is_dropped(
     await two("indexes")
     await connection.execute(change)
 
-    assert await two.dry_run("indexes") == {"to_build": 0, "to_drop": 1}
-    assert len(await indexes(connection)) == 1
-    assert await two("indexes") == {"dropped": 1}
+    assert await two.dry_run("indexes") == {"to_build": 0, "to_drop": 2}
+    assert len(await indexes(connection)) == 2
+    assert await two("indexes") == {"dropped": 2}
     assert await indexes(connection) == []
 
 
@@ -182,7 +188,7 @@ async def test_a_threshold_of_zero_drops_every_index_and_a_little_shrinking_none
     assert await two("indexes") == {}
 
     two.options = JobOptions(pause=0, hnsw_from=0)
-    assert await two("indexes") == {"dropped": 1}
+    assert await two("indexes") == {"dropped": 2}
     assert await indexes(connection) == []
 
 

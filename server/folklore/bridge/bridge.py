@@ -27,6 +27,8 @@ OwnAnswer = Callable[[Sequence[Message]], Awaitable[Message]]
 
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CALL_ID = "folklore/callId"
+# The id of the client's session, in which some things are said once.
+_SESSION_ID = "folklore/sessionId"
 _PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
 _FIRST = frozenset({"initialize", "server/discover"})
 _LISTS = frozenset(
@@ -86,6 +88,7 @@ class Bridge:
         self._code = code
         self._write = write
         self._own = own
+        self._session = uuid4().hex
         self._calls: dict[str | int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._initialize: Message | None = None
@@ -194,7 +197,7 @@ class Bridge:
         )
         async with self._turns:  # the time that a call may take begins with its turn
             return await self._remote.call(
-                _with_call_id(request),
+                _with_ids(request, self._session),
                 self._headers(request, version),
                 self._write,
                 repeatable=repeatable,
@@ -264,8 +267,8 @@ def _version_of(request: Message) -> str | None:
     return version if isinstance(version, str) else None
 
 
-def _with_call_id(request: Message) -> Message:
-    """Return a tool call with an id of its own, from which the server makes idempotency keys.
+def _with_ids(request: Message, session: str) -> Message:
+    """Return a tool call with that of its session and one of its own, from which the server makes idempotency keys.
 
     So a store that is sent twice, because the answer to the first was lost, is stored once.
     """
@@ -273,7 +276,8 @@ def _with_call_id(request: Message) -> Message:
     meta = params.get("_meta", {})
     if request["method"] != "tools/call" or not isinstance(meta, dict):
         return request
-    return {**request, "params": {**params, "_meta": {_CALL_ID: uuid4().hex, **meta}}}
+    ids = {_CALL_ID: uuid4().hex, _SESSION_ID: session}
+    return {**request, "params": {**params, "_meta": {**ids, **meta}}}
 
 
 def _header(value: str) -> str:

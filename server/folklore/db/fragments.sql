@@ -160,6 +160,16 @@ left_out as materialized (
         select held.namespace_id, held.id from folklore_matching(:namespaces::uuid[], :expression::tsquery) held
     )
 
+-- name: near_by_cues. The memories nearest to :query by their cues.
+    union all
+    (
+        select e.namespace_id, e.memory_id, -(e.cues <#> :query::halfvec)
+        from embeddings e
+        where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = '{model}' and e.cues is not null
+        order by e.cues::halfvec({dimensions}) <#> :query::halfvec
+        limit :scan::integer
+    )
+
 -- name: nearness. The cosine of the embedding e with :query, that of the cues if it is greater.
         greatest(-(e.vector <#> :query::halfvec), -(e.cues <#> :query::halfvec))
 

@@ -25,6 +25,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     transfer/replace:token        nor may it change who wrote what, and how often it was recalled
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
+    recall/nearest:…:no_cues      while there is no index of cues
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
     memories/list:updated:oldest  {sorted_by} and {order} are words for these, since an index has an order of its own
@@ -100,6 +101,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "state": "state_as_of",
         "unaltered": "unaltered",
         "nearness": "nearness_of_text",
+        "near_by_cues": None,
         "cues_nearness": "cues_nearness_then",
     },
     # A function that reads data tables is not sent to a node.
@@ -111,6 +113,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "space_row": "space_row",
         "counted_vectors": "counted_at_once",
     },
+    "no_cues": {"near_by_cues": None},
     "each": {},
 }
 

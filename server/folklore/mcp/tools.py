@@ -21,6 +21,9 @@ from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unr
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
 _CALL_IDS = ("claudecode/toolUseId", "folklore/callId")
+_SESSION_ID = "folklore/sessionId"
+# Longest id of a client that is taken.
+_LONGEST_ID = 100
 # Also of the tool in mcp/hook.py.
 READS = ToolAnnotations(
     read_only_hint=True,
@@ -167,6 +170,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         memories=_with_keys(drafts, meta),
         namespace=arguments.namespace,
         single=arguments.memories is None,
+        client_session=str(meta.get(_SESSION_ID, ""))[:_LONGEST_ID],
     )
     return serializers.stored(await service.call(request))
 
@@ -304,7 +308,7 @@ def _with_keys(
 ) -> tuple[requests.NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = next((meta[name] for name in _CALL_IDS if name in meta), None)
-    if not isinstance(call, str) or not 0 < len(call) <= 100:
+    if not isinstance(call, str) or not 0 < len(call) <= _LONGEST_ID:
         return drafts
     return tuple(
         draft

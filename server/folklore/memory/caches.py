@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -15,6 +15,7 @@ from folklore.text.clean import digest
 from folklore.text.words import unquoted
 
 if TYPE_CHECKING:  # imports numpy
+    from folklore.db.stores.recall_rows import Indexed
     from folklore.db.stores.recall_words import Analysed
 
 _SECONDS, _SCOPES = 60.0, 64
@@ -25,6 +26,9 @@ _PIECES = 20_000
 # Texts, and their greatest length: a longer one would delay the answer.
 _TEXTS = 2_000
 _LONGEST = 4_000
+
+# Sessions that were told how cues are added, and for how long one is remembered that has no id.
+_SESSIONS, _SESSION_SECONDS = 10_000, 3_600.0
 
 # A piece of a question, and the languages in which it is read.
 ReadPiece = tuple[tuple[str, ...], str]
@@ -47,7 +51,7 @@ class StatisticsCache:
     totals: TTLCache[object, int] = field(
         default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
     )
-    vectors: TTLCache[tuple[object, UUID], tuple[int, int]] = field(
+    vectors: TTLCache[tuple[object, UUID], tuple[Indexed, int]] = field(
         default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
     )
 
@@ -91,3 +95,19 @@ class RecalledTexts:
         )
         text = next(texts, None)
         return draft if text is None else replace(draft, content=text)
+
+
+class ToldSessions:
+    """The sessions of clients that were told something that is said once in each."""
+
+    def __init__(self) -> None:
+        self._named: LRUCache[Hashable, bool] = LRUCache(_SESSIONS)
+        self._unnamed: TTLCache[Hashable, bool] = TTLCache(_SESSIONS, _SESSION_SECONDS)
+
+    def is_first(self, caller: Hashable, session: str) -> bool:
+        """Return True the first time for a session of a caller, and remember it; without a name, once an hour."""
+        told = self._named if session else self._unnamed
+        if (caller, session) in told:
+            return False
+        told[caller, session] = True
+        return True

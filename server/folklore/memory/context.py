@@ -24,7 +24,7 @@ from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.active_model import ActiveModel, Build
-from folklore.memory.caches import RecalledTexts, StatisticsCache
+from folklore.memory.caches import RecalledTexts, StatisticsCache, ToldSessions
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
 from folklore.memory.results import BackupInfo, RunReport
@@ -67,6 +67,7 @@ class MemoryContext:
     )
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     recalled: RecalledTexts = field(default_factory=RecalledTexts)
+    told_of_cues: ToldSessions = field(default_factory=ToldSessions)
     whole: MemoryContext | None = None
     # Answers questions in place of the database; and its database, for a question that it answers.
     standby: Standby | None = None

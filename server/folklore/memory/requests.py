@@ -318,11 +318,16 @@ class RelationChange(Part):
 
 
 class StoreRequest(Request, Returns[results.StoreResult]):
-    """Store memories in one namespace. With `single`, errors name fields without their place in `memories`."""
+    """Store memories in one namespace. With `single`, errors name fields without their place in `memories`.
+
+    With `client_session`, the answer to a store without cues says once in that session how to add them; the empty text
+    stands for the sessions of a caller that names none.
+    """
 
     memories: tuple[NewMemory, ...]
     namespace: str | None = None
     single: bool = False
+    client_session: str | None = None
 
 
 class RecallRequest(Request, Returns[Answer]):

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -154,6 +155,19 @@ async def test_tools_take_them_and_show_them_in_details_alone(client: Client) ->
     assert changed["cues"] == read["cues"] == ["walk in"]
     assert all("cues" not in memory for memory in concise["memories"])
     assert detailed["memories"][0]["cues"] == ["walk in"]
+
+
+async def test_an_answer_says_once_in_a_session_how_to_add_cues(client: Client) -> None:
+    async def note_of(content: str, session: str, **fields: Any) -> str:
+        meta: Any = {"folklore/sessionId": session}
+        arguments = {"content": content, "namespace": "notes", **fields}
+        answer = await client.call_tool("memory_store", arguments, meta=meta)
+        return str((answer.structured_content or {}).get("note", ""))
+
+    assert "cues" not in await note_of("With cues.", "one", cues=["a door"])
+    assert (await note_of("Without cues.", "one")).endswith("adds them.")
+    assert "cues" not in await note_of("Again without.", "one")
+    assert "memory_update" in await note_of("In another session.", "two")
 
 
 async def test_commands_state_and_export_them(

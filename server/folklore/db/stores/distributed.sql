@@ -42,7 +42,9 @@ from packed_namespaces p
 where p.namespace_id = any(:namespaces::uuid[]) and :model::uuid is not null
 
 -- name: recall_indexed. An index of a distributed table is empty on the coordinator; there are as many vectors as packed memories.
-select (select sum(p.documents) from packed_namespaces p) as vectors
+select (select sum(p.documents) from packed_namespaces p) as vectors, coalesce((
+        select o.indisvalid from pg_index o where o.indexrelid = to_regclass(:of_cues::text)
+    ), false) as of_cues
 from pg_index x
 where x.indexrelid = to_regclass(:name::text) and x.indisvalid
 

@@ -82,8 +82,8 @@ returning d.memory_id
 -- name: delete_by_id. Delete the embeddings of the memories :ids in every model; see folklore_delete_embeddings.
 select folklore_delete_embeddings(:namespace::uuid, :ids::uuid[])
 
--- name: index_changes. The commands that give the active model its HNSW index, if it has at least :threshold
--- embeddings, and remove all other indexes; drops come before builds. An invalid index, left by an interrupted build,
+-- name: index_changes. The commands that give the active model its HNSW indexes, of texts and of cues, if it has at
+-- least :threshold embeddings, and remove all other indexes; drops come before builds. An invalid index, left by an interrupted build,
 -- is dropped and built again, unless it is being built right now. The index stays until half of :threshold is left, so
 -- that a model near the threshold does not gain and lose it by turns. A :threshold of 0 drops all. halfvec indexes
 -- hold at most 4,000 dimensions. `undo` drops what a failed build leaves; `memory` are the kilobytes for the graph:
@@ -97,8 +97,10 @@ with existing as (
     join pg_namespace s on s.oid = c.relnamespace
     where x.indrelid = 'embeddings'::regclass and starts_with(c.relname::text, 'embeddings_hnsw_')
 ), large as (
-    select 'embeddings_hnsw_' || replace(m.id::text, '-', '') as name, m.id, m.dimensions, counted.vectors
+    select 'embeddings_hnsw_' || part.prefix || replace(m.id::text, '-', '') as name, m.id, m.dimensions, counted.vectors,
+        part.vector, part.condition
     from models m
+    cross join (values ('', 'vector', ''), ('cues_', 'cues', ' and cues is not null')) as part (prefix, vector, condition)
 -- include counted_vectors
     where m.role = 'active' and m.dimensions <= 4000 and :threshold::integer > 0
         and 2 * counted.vectors >= :threshold::integer
@@ -110,8 +112,9 @@ left join large on large.name = existing.name
 where (large.name is null or not existing.valid) and not existing.building
 union all
 select 'build', format(
-    'create index concurrently %I on embeddings using hnsw ((vector::halfvec(%s)) halfvec_ip_ops)'
-    ' with (m = 16, ef_construction = 128) where model_id = %L', large.name, large.dimensions, large.id),
+    'create index concurrently %I on embeddings using hnsw ((%s::halfvec(%s)) halfvec_ip_ops)'
+    ' with (m = 16, ef_construction = 128) where model_id = %L%s',
+    large.name, large.vector, large.dimensions, large.id, large.condition),
     format('drop index concurrently if exists %I', large.name),
     least(greatest(large.vectors, (select c.reltuples from pg_class c where c.oid = 'embeddings'::regclass)::bigint)
         * (2 * large.dimensions + 1000) / 1000, greatest(pg_size_bytes(current_setting('shared_buffers')) / 1000, 1000000))

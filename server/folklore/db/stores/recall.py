@@ -19,6 +19,7 @@ from folklore.db.stores.recall_rows import (
     CandidateQuery,
     DenseQuery,
     Hits,
+    Indexed,
     Scope,
     TermForm,
 )
@@ -114,10 +115,16 @@ class RecallStatements:
         [row] = await self._in_scope(scope, "recall/words", **values)
         return ScopeWords.of(row, len(pieces), lexemes)
 
-    async def indexed(self, model: UUID) -> int:
-        """Return the number of vectors in the valid HNSW index of a model, about; 0 without one."""
-        rows = await self._rows("recall/indexed", name=f"embeddings_hnsw_{model.hex}")
-        return max(int(rows[0]["vectors"]), 0) if rows else 0
+    async def indexed(self, model: UUID) -> Indexed:
+        """Return the number of vectors in the valid HNSW index of a model, about, and if there is one of cues."""
+        rows = await self._rows(
+            "recall/indexed",
+            name=f"embeddings_hnsw_{model.hex}",
+            of_cues=f"embeddings_hnsw_cues_{model.hex}",
+        )
+        if not rows:
+            return Indexed(0, of_cues=False)
+        return Indexed(max(int(rows[0]["vectors"]), 0), of_cues=rows[0]["of_cues"])
 
     async def extent(self, scope: Scope, model: UUID) -> int:
         """Return the planner's estimate of the number of vectors in a scope; it reads none."""
@@ -221,8 +228,9 @@ class RecallStatements:
                 "recall/few_vectors", scope.few, model=query.model, **query_values
             )
         if query.visited:
+            variant = "" if query.cues_indexed else ":no_cues"
             name, filters = seen(
-                f"recall/nearest:{len(query.vector)}:{query.model}",
+                f"recall/nearest:{len(query.vector)}:{query.model}{variant}",
                 scope.filters,
                 scope.now,
                 _EMBEDDED,

@@ -245,8 +245,11 @@ cross join lateral (
 order by score desc, matched.happened desc, matched.id
 limit :fetch::integer
 
--- name: indexed. The number of vectors in the HNSW index :name, about; no row without a valid one.
-select c.reltuples as vectors
+-- name: indexed. The number of vectors in the HNSW index :name, about; no row without a valid one. And if that of cues,
+-- :of_cues, is valid too.
+select c.reltuples as vectors, coalesce((
+        select o.indisvalid from pg_index o where o.indexrelid = to_regclass(:of_cues::text)
+    ), false) as of_cues
 from pg_index x
 join pg_class c on c.oid = x.indexrelid
 where x.indexrelid = to_regclass(:name::text) and x.indisvalid
@@ -268,19 +271,22 @@ from (
 ) ranked
 -- include ranked
 
--- name: nearest. The :fetch nearest memories through the HNSW index over all vectors of {model}, which has
--- {dimensions} dimensions: recall/nearest:256:<id>. The index passes over other namespaces until it has found the
+-- name: nearest. The :fetch nearest memories through the HNSW indexes over all vectors of {model}, those of texts and
+-- those of cues, which have {dimensions} dimensions: recall/nearest:256:<id>. An index passes over other namespaces until it has found the
 -- :scan best passages; a memory counts with its best one as in recall/dense, and hidden memories are left out. Nearly
--- exact; it may return fewer than :fetch. The model is part of the text, so that a kept plan may use the index, which
--- is over this model alone. Without the index the result is the same, but slower.
+-- exact; it may return fewer than :fetch. The model is part of the text, so that a kept plan may use the indexes, which
+-- are over this model alone. Without them the result is the same, but slower.
 with
 -- include left_out
 near as (
-    select e.namespace_id, e.memory_id, -(e.vector <#> :query::halfvec) as score
-    from embeddings e
-    where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = '{model}'
-    order by e.vector::halfvec({dimensions}) <#> :query::halfvec
-    limit :scan::integer
+    (
+        select e.namespace_id, e.memory_id, -(e.vector <#> :query::halfvec) as score
+        from embeddings e
+        where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = '{model}'
+        order by e.vector::halfvec({dimensions}) <#> :query::halfvec
+        limit :scan::integer
+    )
+-- include near_by_cues
 )
 select ranked.memory_id as id, ranked.score, ranked.score as mass, ranked.namespace_id
 from (

@@ -65,18 +65,26 @@ class CorpusStatistics:
     mean_length: float
 
 
+class Indexed(NamedTuple):
+    """The number of vectors in the HNSW index of texts, about; 0 without one. And if there is one of cues."""
+
+    vectors: int
+    of_cues: bool
+
+
 @dataclass(frozen=True, slots=True)
 class DenseQuery:
     """A question's vector (dimensions,) in one model.
 
-    The HNSW index is asked for at most `visited` vectors of the scope; 0: for none. `total` memories are in scope, None
-    if unknown.
+    The HNSW index is asked for at most `visited` vectors of the scope; 0: for none. So is that of cues, if there is
+    one. `total` memories are in scope, None if unknown.
     """
 
     model: UUID
     vector: NDArray[np.float32]
     visited: int = 0
     total: int | None = None
+    cues_indexed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -433,7 +433,9 @@ async def model_coverage(
             if model.role is None and not covered.embedded:
                 continue
             path = (
-                "hnsw" if visits(indexed, covered.embedded, LEAST_FETCHED) else "exact"
+                "hnsw"
+                if visits(indexed.vectors, covered.embedded, LEAST_FETCHED)
+                else "exact"
             )
             counts = covered.memories, covered.embedded, covered.pending
             spaces.append(

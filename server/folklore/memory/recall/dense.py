@@ -43,10 +43,16 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
         )
         if (sizes := cache.vectors.get((scope.key, model.id))) is None:
             indexed = await statements.indexed(model.id)
-            sizes = indexed, await statements.extent(scope, model.id) if indexed else 0
+            extent = await statements.extent(scope, model.id) if indexed.vectors else 0
+            sizes = indexed, extent
             cache.vectors[scope.key, model.id] = sizes
+        indexed, extent = sizes
         query = DenseQuery(
-            model.id, vector, visits(*sizes, fetched), cache.totals.get(scope.key)
+            model.id,
+            vector,
+            visits(indexed.vectors, extent, fetched),
+            cache.totals.get(scope.key),
+            indexed.of_cues,
         )
         if not vector.any():
             return BranchResult(model=model, vector=query)

@@ -257,7 +257,7 @@ def _match(
     phrases = candidate.row["cues"]
     if not phrases:
         return match
-    held, sequence = _held(words, plain(with_parts(cues.as_text(phrases))))
+    held, sequence = _held(words, _plain_cues(tuple(phrases)))
     return match._replace(in_cues=held, cue_sequence=sequence)
 
 
@@ -306,6 +306,11 @@ def _plain_and_opening(content: str, others: str) -> tuple[str, str]:
 
 def _plain(content: str, others: str) -> str:
     return plain(with_parts(content) + others + " " + joined_names(content + others))
+
+
+@lru_cache(2_000)
+def _plain_cues(phrases: tuple[str, ...]) -> str:
+    return _plain(cues.as_text(phrases), "")
 
 
 def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:

@@ -59,6 +59,10 @@ NEAREST = 0.92
 # The newest memories of the namespace that a batch is compared with: 1.5 million distances at 256 dimensions take about
 # 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
 NEWEST = 3_000
+_ADD_CUES = (
+    "No cues yet: memory_update with id and cues, 3 to 6 phrases as somebody would "
+    "type them when it is needed, adds them."
+)
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 _NO_MODEL = f"{_UNKNOWN} the embedding model is unavailable."
 _LATER = "Similar memories are not in this answer: the embeddings are made after it."
@@ -200,9 +204,27 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     return StoreResult(
         name,
         tuple(outcomes),
-        _note(valid.notes, notes, len(refusals), len(request.memories)),
+        _note(
+            valid.notes,
+            [*notes, *_how_to_add_cues(context, request, batch, new)],
+            len(refusals),
+            len(request.memories),
+        ),
         refusals,
     )
+
+
+def _how_to_add_cues(
+    context: RequestContext, request: StoreRequest, batch: _Batch, new: Sequence[UUID]
+) -> list[str]:
+    """Return how to add cues, once a session, if new memories were stored without any."""
+    session = request.client_session
+    with_cues = any(item.draft.cues for item in batch.memories.values())
+    if session is None or with_cues or not new:
+        return []
+    caller = context.caller
+    first = context.memory.told_of_cues.is_first((caller.author, caller.token), session)
+    return [_ADD_CUES] if first else []
 
 
 async def _checked(
@@ -238,10 +260,10 @@ def _store_item(
 
 
 def _note(
-    of_check: Sequence[str], of_similar: Sequence[str], refusals: int, requested: int
+    of_check: Sequence[str], of_result: Sequence[str], refusals: int, requested: int
 ) -> str | None:
     warning = f"{refusals} of {requested} memories were refused, see refused; the others are stored."
-    return " ".join([*of_check, *([warning] if refusals else []), *of_similar]) or None
+    return " ".join([*of_check, *([warning] if refusals else []), *of_result]) or None
 
 
 def _request_digest(draft: Draft, text: bytes) -> bytes:
