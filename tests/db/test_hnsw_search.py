@@ -130,7 +130,10 @@ async def test_a_kept_plan_reads_the_index(
             )
         )
 
-    assert plan.scans("embeddings") == {("Index Scan", f"embeddings_hnsw_{model.hex}")}
+    assert plan.scans("embeddings") == {
+        ("Index Scan", f"embeddings_hnsw_{model.hex}"),
+        ("Index Scan", f"embeddings_hnsw_cues_{model.hex}"),
+    }
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
@@ -229,6 +232,20 @@ async def test_a_memory_is_found_as_soon_as_it_is_stored(crowd: ManyMemories) ->
 
     answer = await crowd.person.recall(
         "quartz zeppelin", namespaces=("large",), branches=("dense",), explain=True
+    )
+
+    assert path(answer) == "hnsw"
+    assert ids(answer)[0] == stored
+
+
+async def test_the_index_of_cues_finds_a_memory_by_these(crowd: ManyMemories) -> None:
+    [stored] = await crowd.person.keep(
+        Draft("winter garden poem", cues=("fry a herring", "smoke the herring")),
+        namespace="large",
+    )
+
+    answer = await crowd.person.recall(
+        "how to smoke fish", namespaces=("large",), branches=("dense",), explain=True
     )
 
     assert path(answer) == "hnsw"

@@ -284,6 +284,16 @@ async def test_erasing_asks_for_a_word_and_leaves_nothing(
     assert (await ann.get(f"/memories/{id_}")).status_code == 404
 
 
+async def test_a_page_shows_cues_and_adds_one(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, Draft("The mole is closed.", cues=("moor a boat",)))
+
+    page = await ann.get(f"/memories/{id_}")
+    await ann.post(f"/memories/{id_}/cue", cue="find a berth")
+
+    assert "moor a boat" in page.text
+    assert (await team.read(id_)).cues == ("moor a boat", "find a berth")
+
+
 async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
     one, other = (
         await kept(team, "The depot opens at six."),
@@ -343,6 +353,7 @@ async def test_a_reader_sees_no_change_and_may_make_none(
         await rita.post(f"/memories/{id_}/{path}", fields)
         for path, fields in (
             ("edit", {"content": "x", "revision": 1}), ("pin", {"pinned": "yes"}), ("forget", {}),
+            ("cue", {"cue": "x"}),
             ("erase", {"word": "erase"}), ("undo", {"revision": 1}), ("supersede", {"content": "x"}),
             ("relate", {"other": id_}), ("merge", {"other": id_, "confirmed": "yes", "revision": 1}),
         )

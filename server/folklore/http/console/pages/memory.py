@@ -72,6 +72,8 @@ async def show(visit: Visit) -> Response:
         ),
         may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
         may_erase=role_in(visit.caller, memory.namespace) == "admin",
+        most_cues=FIELDS["cues"].most,
+        longest_cue=FIELDS["cues"].limit,
         width=_WIDTH,
         height=_HEIGHT,
     )

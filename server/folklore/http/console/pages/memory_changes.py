@@ -91,6 +91,18 @@ async def pin(visit: Visit) -> Response:
     )
 
 
+async def add_cue(visit: Visit) -> Response:
+    """Add a cue to a memory."""
+    memory, cue = await _writable(visit), visit.form.get("cue", "").strip()
+    if not cue:
+        raise InvalidInput(
+            "cue", "is empty.", hint="Write what somebody would type who needs it."
+        )
+    changes = requests.Changes.model_validate({"cues": (*memory.cues, cue)})
+    await visit.call(_update(memory, changes=changes))
+    return visit.redirect(f"memories/{memory.id}", notice="saved")
+
+
 async def ask_undo(visit: Visit) -> Response:
     """Show the last change of a memory, which an undo takes back."""
     memory = await _writable(visit)
