@@ -234,6 +234,21 @@ cross join lateral (
 order by ranked.score desc, ranked.memory_id
 limit :fetch::integer
 
+-- name: ranked_satisfying. In place of ranked: those that satisfy :expression by their text and their cues together.
+cross join lateral (
+    select from (
+-- include state
+        where o.namespace_id = ranked.namespace_id and o.id = ranked.memory_id
+    ) m
+    where
+-- include visible
+-- include unaltered
+        and (m.search || folklore_lexemes(m.language, array_to_string(m.cues, ' . '))) @@ :expression::tsquery
+    limit 1
+) seen
+order by ranked.score desc, ranked.memory_id
+limit :fetch::integer
+
 -- name: recalled. The columns of a recall as an event: all memories of one namespace in one answer, which has one time.
             select u.used_at, u.answer_id, min(u.caller), null, 'recall', count(*)::integer,
                 (array_agg(u.memory_id order by u.rank))[1:5]

@@ -26,6 +26,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/nearest:…:no_cues      while there is no index of cues
+    recall/keyword:satisfying     that satisfy :expression, by their cues too
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/nearest:256:<id>       {dimensions} is 256, {model} is <id>
     memories/list:updated:oldest  {sorted_by} and {order} are words for these, since an index has an order of its own
@@ -114,6 +115,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "counted_vectors": "counted_at_once",
     },
     "no_cues": {"near_by_cues": None},
+    "satisfying": {"ranked": "ranked_satisfying"},
     "each": {},
 }
 

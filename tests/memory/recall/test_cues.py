@@ -48,6 +48,23 @@ async def test_a_memory_is_found_by_the_words_of_its_cues(
     assert contents(await person.recall(query, ranking=WORDS)) == [TEXT]
 
 
+@pytest.mark.parametrize(
+    "query",
+    ['"in a decorator"', "purchase AND outgoing", "decorator -gate", "Kauf OR herring"],
+)
+async def test_an_expression_is_satisfied_by_text_and_cues_together(
+    person: Person, memory: UUID, query: str
+) -> None:
+    assert contents(await person.search(query)) == [TEXT]
+
+
+@pytest.mark.parametrize("query", ['"a decorator in"', "purchase AND gate"])
+async def test_an_expression_that_cues_do_not_satisfy_finds_nothing(
+    person: Person, memory: UUID, query: str
+) -> None:
+    assert contents(await person.search(query)) == []
+
+
 async def test_a_memory_is_found_by_the_meaning_of_its_cues(
     person: Person, memory: UUID
 ) -> None:

@@ -45,6 +45,8 @@ _FEW = 500
 # by its present words or vector.
 _SEARCHED = [name for name, declared in FIELDS.items() if declared.indexed]
 _EMBEDDED: Sequence[str] | None = ["content"]
+# Memories whose cues hold a word of an expression that are compared with it.
+_SATISFYING = 1_000
 # Changes of words since `as_of` whose former texts are searched: each text is made into words again.
 _FORMER = 1_000
 
@@ -169,14 +171,49 @@ class RecallStatements:
         ]
 
     async def expression(
-        self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int
+        self,
+        scope: Scope,
+        expression: str,
+        bm25: Bm25,
+        words: ScopeWords,
+        fetch: int,
+        bound: int,
     ) -> Hits:
-        """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
+        """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest.
+
+        One more statement if any cues hold a lexeme, for those that satisfy it by their cues.
+        """
         values = {"expression": expression, **_weighed(bm25)}
         hits = await self._matching(
             "recall/expression", scope, fetch=fetch, bound=bound, **values
         )
+        if bm25.cues:
+            found = await self._satisfying(scope, expression, bm25, words, fetch)
+            hits = hits.merged(found.without(hits.ids), fetch)
         return await self._with_former(hits, scope, bm25, fetch, expression)
+
+    async def _satisfying(
+        self, scope: Scope, expression: str, bm25: Bm25, words: ScopeWords, fetch: int
+    ) -> Hits:
+        """Find memories whose cues hold a lexeme and that satisfy a tsquery, of the best _SATISFYING."""
+        memories, scores, masses = words.ordered(bm25)
+        by_cues = words.with_cues(bm25, memories)
+        located = words.located(memories[by_cues][:_SATISFYING])
+        name, filters = seen(
+            "recall/keyword:satisfying", scope.filters, scope.now, _SEARCHED
+        )
+        rows = await self._rows(
+            name,
+            "fresh",
+            namespaces=list(set(located["spaces"])),
+            **located,
+            scores=scores[by_cues][:_SATISFYING].tolist(),
+            masses=masses[by_cues][:_SATISFYING].tolist(),
+            expression=expression,
+            fetch=fetch,
+            **filters,
+        )
+        return Hits.of(scope.within(rows))
 
     async def function_words(
         self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int

@@ -37,6 +37,18 @@ class Hits:
         ids, scores, raw, spaces, *words = zip(*rows, strict=True)
         return cls(ids, scores, raw, path, words[0] if words else (), frozenset(spaces))
 
+    def without(self, ids: Collection[UUID]) -> Hits:
+        """Return the list without some memories."""
+        rows = [
+            row
+            for row in zip(self.ids, self.scores, self.raw, strict=True)
+            if row[0] not in ids
+        ]
+        if not rows:
+            return NOTHING
+        left, scores, raw = zip(*rows, strict=True)
+        return replace(self, ids=left, scores=scores, raw=raw)
+
     def merged(self, other: Hits, most: int) -> Hits:
         """Return the best of two lists without common memories, whose scores are of one kind."""
         if not other.ids:

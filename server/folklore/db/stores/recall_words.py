@@ -134,6 +134,11 @@ class ScopeWords:
             np.unique(np.concatenate(memories)) if memories else np.zeros(0, np.int64)
         )
 
+    def with_cues(self, bm25: Bm25, memories: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Return for each memory whether its cues hold any of the words."""
+        held = [self.holding_in_cues(cue.lexemes) for cue in bm25.cues.values()]
+        return np.isin(memories, np.concatenate([np.zeros(0, np.int64), *held]))
+
     def ordered(
         self, bm25: Bm25
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:

@@ -151,11 +151,11 @@ def lexemes_of(
     return replace(
         statistics_of([*places, *terms], represented, words, former=former),
         places=places,
-        cues=_held_in_cues(forms, words, former=former),
+        cues=held_in_cues(forms, words, former=former),
     )
 
 
-def _held_in_cues(
+def held_in_cues(
     forms: Mapping[str, Iterable[str]], words: ScopeWords, *, former: bool
 ) -> dict[str, CueForms]:
     """Return the words that cues hold; with `former` all, which former cues may hold."""

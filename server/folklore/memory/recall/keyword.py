@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
+from folklore.db.rows import in_cues as cue_form
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import (
     NOTHING,
@@ -17,6 +18,7 @@ from folklore.db.stores.recall_words import ScopeWords
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import (
+    held_in_cues,
     read_words,
     statistics_of,
     weighted_words,
@@ -105,7 +107,7 @@ async def _expression(
     words = weighted_words(_frequencies(forms, words_in_scope, former=former), ranking)
     fetched = ranking.fetch(search.wanted)
     return await statements.expression(
-        search.scope, search.tsquery, words, fetched, _NEWEST
+        search.scope, search.tsquery, words, words_in_scope, fetched, _NEWEST
     ), words
 
 
@@ -158,7 +160,11 @@ def _frequencies(
         for word, stem in zip(form.lexemes, form.stems, strict=form.spelled)
         if stem not in (None, word) and words.documents(word)
     }
-    return statistics_of(lexemes, stems, words, former=former)
+    in_cues = {lexeme: [cue_form(lexeme)] for lexeme in lexemes}
+    return replace(
+        statistics_of(lexemes, stems, words, former=former),
+        cues=held_in_cues(in_cues, words, former=former),
+    )
 
 
 def _alternatives(term: Term, forms: Sequence[TermForm]) -> list[list[str]]:
