@@ -258,6 +258,11 @@ def test_beginnings_of_keys_take_linear_time(unit: str) -> None:
     assert_linear_time(search, unit, 32_000)
 
 
+@pytest.mark.parametrize("sign", ["*", '"', "')", "</b>"])
+def test_signs_after_a_name_take_linear_time(sign: str) -> None:
+    assert_linear_time(lambda text: find(f"password{text}"), sign, 32_000, end="x")
+
+
 def test_a_text_with_too_many_beginnings_of_keys_is_given_up() -> None:
     beginnings = "ghp_aaaa\n npm_aaaa\n"
     key = _key_alone("github", 7)

@@ -59,7 +59,7 @@ _SEPARATOR = re.compile(
     r"""(?x)
     (?>s?(?:[_-]?(?:\d{1,3}|base|value|prod|production|dev|staging|stage|live|test|default|primary|secondary|root|admin
       |old|new|str|string|raw|plain|text))?(?![a-z0-9_]))
-    (?:\\?[\"'`]|\]|\)|\*{1,2}|</\w+>)*
+    (?:\\?[\"'`]|\]|\)|\*|</\w+>)*+
     (?: (?P<typed>[ \t]*:[ \t]*[a-z_][\w\[\]., |<>?]{0,40}[ \t]*=[ \t]*(?!=))      # password: str = "…"
       | (?P<set>[ \t]*(?:=>|:=|\?=|={1,3}|%3d)[ \t]*)
       | (?P<call>\([ \t]*(?=[\"'])|(?<=[\"'])[ \t]+value[ \t]*=[ \t]*)
