@@ -5,7 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from folklore.project import project_namespace, working_directory
+from folklore.project import (
+    project_namespace,
+    repository_root,
+    upstream_namespace,
+    working_directory,
+)
+from folklore.text import names
 from tests.repositories import git_without_settings  # noqa: F401 - the fixture `user_of_git`
 
 pytestmark = pytest.mark.usefixtures("user_of_git")
@@ -56,7 +62,7 @@ def test_origin_names_the_project_among_several_remotes_and_the_folder_without_o
     assert project_namespace(folder) == "repo:acme/api"
 
     git(folder, "remote", "rename", "origin", "company")
-    assert project_namespace(folder) == "repo:somewhere"
+    assert names.former(project_namespace(folder)) == "repo:somewhere"
 
 
 def test_the_folder_names_a_repository_without_a_remote_from_any_subfolder(
@@ -66,14 +72,15 @@ def test_the_folder_names_a_repository_without_a_remote_from_any_subfolder(
     inside = folder / "src" / "deep"
     inside.mkdir(parents=True)
 
-    assert project_namespace(folder) == project_namespace(inside) == "repo:api"
+    assert project_namespace(folder) == project_namespace(inside)
+    assert names.former(project_namespace(folder)) == "repo:api"
 
 
 def test_a_worktree_has_the_name_of_its_repository(tmp_path: Path) -> None:
     folder = repository(tmp_path / "api")
     git(folder, "worktree", "add", "--quiet", str(tmp_path / "elsewhere"))
 
-    assert project_namespace(tmp_path / "elsewhere") == "repo:api"
+    assert project_namespace(tmp_path / "elsewhere") == project_namespace(folder)
 
 
 # tests/text/test_names.py has the others.
@@ -143,3 +150,126 @@ def test_the_variable_of_the_assistant_names_the_project_folder(
     assert working_directory({"CLAUDE_PROJECT_DIR": "/work/api"}) == Path("/work/api")
     assert working_directory({}) == tmp_path
     assert working_directory({"CLAUDE_PROJECT_DIR": ""}) == tmp_path
+
+
+def test_two_folders_of_one_name_without_a_remote_are_two_projects(
+    tmp_path: Path,
+) -> None:
+    one = repository(tmp_path / "alpha" / "app")
+    other = repository(tmp_path / "beta" / "app")
+
+    found = [project_namespace(one), project_namespace(other)]
+
+    assert len(set(found)) == 2
+    assert [names.former(name) for name in found] == ["repo:app", "repo:app"]
+    (tmp_path / "link").symlink_to(one)
+    assert project_namespace(tmp_path / "link") == found[0]
+
+
+def test_repositories_of_one_path_on_two_hosts_are_two_projects(tmp_path: Path) -> None:
+    found = [
+        project_namespace(repository(tmp_path / str(place), remote))
+        for place, remote in enumerate(
+            [
+                "https://github.com/acme/shop",
+                "https://gitlab.example.com:8443/acme/shop.git",
+                "git@git.example.org:acme/shop.git",
+                "/srv/git/acme/shop.git",
+                "/mnt/git/acme/shop.git",
+                "../shop.git",
+            ]
+        )
+    ]
+
+    assert found[:3] == [
+        "repo:acme/shop",
+        "repo:gitlab.example.com/acme/shop",
+        "repo:git.example.org/acme/shop",
+    ]
+    assert len(set(found)) == 6
+
+
+@pytest.mark.parametrize("remote", ["git@gitlab.com:acme/shop.git", None])
+def test_a_repository_is_read_without_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, remote: str | None
+) -> None:
+    folder = repository(tmp_path / "somewhere", remote)
+    git(folder, "remote", "add", "odd.name", "https://elsewhere.org/a/b")
+    worktree = tmp_path / "review"
+    git(folder, "worktree", "add", "--quiet", str(worktree))
+    module = tmp_path / "outer" / "module"
+    repository(tmp_path / "outer")
+    git(
+        tmp_path / "outer",
+        "-c",
+        "protocol.file.allow=always",
+        "submodule",
+        "add",
+        "--quiet",
+        str(folder),
+        "module",
+    )
+    git(module, "remote", "set-url", "origin", "https://gitlab.com/acme/module")
+    bare = tmp_path / "bare.git"
+    git(tmp_path, "clone", "--quiet", "--bare", str(folder), str(bare))
+    (folder / "src").mkdir()
+    places = [folder, folder / "src", worktree, module, bare, tmp_path]
+    expected = [(project_namespace(each), repository_root(each)) for each in places]
+
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+
+    assert [(project_namespace(each), repository_root(each)) for each in places] == (
+        expected
+    )
+    assert expected[-1] == ("default", tmp_path)
+    if remote:
+        assert expected[0][0] == expected[2][0] == "repo:gitlab.com/acme/shop"
+
+
+def test_a_repository_of_another_user_is_read_without_git(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = repository(tmp_path / "somewhere", "git@github.com:acme/api.git")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    refused = subprocess.run(
+        ["git", "-C", str(folder), "status"], capture_output=True, check=False
+    )
+    assert refused.returncode != 0
+
+    assert project_namespace(folder) == "repo:acme/api"
+    assert repository_root(folder) == folder
+
+
+def test_files_of_a_hostile_repository_are_no_trouble(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = repository(tmp_path / "api")
+    monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    config = folder / ".git" / "config"
+    for content in (
+        b"\xff\xfe[remote",
+        b'[remote "origin"]\nurl',
+        b'[remote "origin"]\nurl = \n',
+        b"x" * 2**21,
+    ):
+        config.write_bytes(content)
+        assert names.former(project_namespace(folder)) == "repo:api"
+    config.unlink()
+    config.mkdir()
+    assert names.former(project_namespace(folder)) == "repo:api"
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / ".git").write_text("gitdir: /dev/zero\n")
+    assert project_namespace(tmp_path / "b") == "default"
+
+
+def test_a_setting_makes_the_upstream_of_a_fork_the_project(tmp_path: Path) -> None:
+    fork = repository(tmp_path / "fork", "git@github.com:me/shop.git")
+    assert upstream_namespace(fork) is None
+
+    git(fork, "remote", "add", "upstream", "https://github.com/acme/shop")
+
+    assert project_namespace(fork) == "repo:me/shop"
+    assert project_namespace(fork, "upstream") == upstream_namespace(fork)
+    assert upstream_namespace(fork) == "repo:acme/shop"
+    plain = repository(tmp_path / "plain", "git@github.com:acme/web.git")
+    assert project_namespace(plain, "upstream") == "repo:acme/web"

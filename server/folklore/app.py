@@ -175,7 +175,7 @@ class App:
         """Return the namespace of the repository of a directory, whatever the setting; it is looked up once."""
         if directory not in self._projects:
             self._projects[directory] = await asyncio.to_thread(
-                project_namespace, Path(directory)
+                project_namespace, Path(directory), self.settings.remote
             )
         return self._projects[directory]
 
@@ -282,7 +282,9 @@ class App:
 
 def working_copy(settings: Settings) -> WorkingCopy:
     """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
-    project = cache(lambda: project_namespace(working_directory(os.environ)))
+    project = cache(
+        lambda: project_namespace(working_directory(os.environ), settings.remote)
+    )
     return WorkingCopy(
         lambda: working_directory(os.environ), lambda: settings.namespace or project()
     )

@@ -281,6 +281,7 @@ class Settings(_Section):
     server: Annotated[_Text, AfterValidator(_server_address)] = None
     token: _Hidden = None
     namespace: _Text = None
+    remote: _Text = None
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
     time_zone: _Text = None
     read_only: bool = False

@@ -5,33 +5,55 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
+from folklore.repository_files import repository_at
 from folklore.text import names
 
+ORIGIN, UPSTREAM = "origin", "upstream"
 # Variables that git sets for its hooks, by which every command would work in the hook's repository.
 _OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
 
 
-def project_namespace(directory: Path) -> str:
-    """Return the namespace of the repository that holds `directory`: from its remote, else its common directory's name.
+def project_namespace(directory: Path, remote: str | None = None) -> str:
+    """Return the namespace of the repository that holds `directory`: from its remote, else from its common directory.
 
-    Outside a repository, or without git, it is "default". Never raises.
+    `remote` is the name of the remote to prefer to origin, if the repository has it. What git does not tell, since it
+    is missing or refuses, is read from the repository's files. Outside a repository it is "default". Never raises.
     """
-    remote = _remote(directory)
-    if remote and (namespace := names.from_remote(remote)):
+    address = _address(directory, remote)
+    if address and address.startswith("."):  # relative to the repository
+        address = os.path.realpath(repository_root(directory) / address)
+    if address and (namespace := names.of_project(address)):
         return namespace
-    common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
-    if common:
-        path = Path(common)
-        return (
-            names.from_directory(str(path.parent if path.name == ".git" else path))
-            or names.DEFAULT
-        )
-    return names.DEFAULT
+    common = _common_directory(directory)
+    if common is None:
+        return names.DEFAULT
+    folder = common.parent if common.name == ".git" else common
+    return names.of_folder(os.path.realpath(folder)) or names.DEFAULT
 
 
 def repository_root(directory: Path) -> Path:
     """Return the top directory of the working tree that holds `directory`, else `directory` itself."""
-    return Path(_git(directory, "rev-parse", "--show-toplevel") or directory)
+    top = _git(directory, "rev-parse", "--show-toplevel")
+    if top:
+        return Path(top)
+    repository = repository_at(directory)
+    return directory if repository is None else repository.root
+
+
+def upstream_namespace(directory: Path) -> str | None:
+    """Return the namespace of what a fork was made from, by its remote `upstream`; None if that is the project."""
+    upstream = project_namespace(directory, UPSTREAM)
+    return None if upstream == project_namespace(directory) else upstream
+
+
+def fork_advice(directory: Path, remote: str | None) -> str:
+    """Return how a fork shares the memory of its upstream, "" where it does or there is none."""
+    if remote is not None or (upstream := upstream_namespace(directory)) is None:
+        return ""
+    return (
+        f"; this is a fork of {upstream}: with `remote: {UPSTREAM}` in config.yaml,"
+        " all forks share its memory"
+    )
 
 
 def working_directory(environ: Mapping[str, str]) -> Path:
@@ -43,24 +65,41 @@ def working_directory(environ: Mapping[str, str]) -> Path:
         return Path(os.sep)
 
 
-def _remote(directory: Path) -> str | None:
-    """Return the URL of `origin`, or of the only remote, which a clone may have called otherwise.
+def _address(directory: Path, preferred: str | None) -> str | None:
+    """Return the URL of the preferred remote, of `origin`, or of the only remote, which a clone may have called otherwise.
 
     `git remote get-url` writes out a URL that the settings of this user shorten (url.BASE.insteadOf).
     """
-    urls = (
-        _git(directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$")
-        or ""
+    listed = _git(
+        directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$"
     )
+    if listed is None:
+        repository = repository_at(directory)
+        urls = {} if repository is None else repository.remotes()
+        name = _chosen(set(urls), preferred)
+        return None if name is None else urls[name]
     remotes = {
-        line.removeprefix("remote.").removesuffix(".url") for line in urls.splitlines()
+        line.removeprefix("remote.").removesuffix(".url")
+        for line in listed.splitlines()
     }
-    candidates = {"origin"} & remotes or remotes
-    return (
-        _git(directory, "remote", "get-url", "--", *candidates)
-        if len(candidates) == 1
-        else None
-    )
+    name = _chosen(remotes, preferred)
+    return None if name is None else _git(directory, "remote", "get-url", "--", name)
+
+
+def _chosen(remotes: set[str], preferred: str | None) -> str | None:
+    for name in (preferred, ORIGIN):
+        if name in remotes:
+            return name
+    return next(iter(remotes)) if len(remotes) == 1 else None
+
+
+def _common_directory(directory: Path) -> Path | None:
+    """Return the directory that all worktrees of a repository share."""
+    common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if common:
+        return Path(common)
+    repository = repository_at(directory)
+    return None if repository is None else repository.common
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

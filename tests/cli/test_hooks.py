@@ -45,7 +45,7 @@ async def test_the_project_is_that_of_the_clients_directory(
         FOLKLORE_NAMESPACE="",
     )
 
-    assert "no notes of repo:shop yet" in ran.out
+    assert "no notes of repo:shop@" in ran.out
 
 
 @pytest.mark.parametrize("given", [None, [], "text", {"session_id": 7, "cwd": None}])

@@ -22,6 +22,7 @@ from mcp import Client
 
 from folklore.local import server as local
 from folklore.local.server import LocalServer
+from folklore.text.names import former
 from tests.commands import Ran
 from tests.servers import (
     Watched,
@@ -127,6 +128,41 @@ async def test_sessions_and_commands_at_the_same_time_share_one_server(
     assert stat.S_IMODE(Path(machine.local.path).parent.stat().st_mode) == 0o700
 
 
+async def test_what_one_project_knows_stays_away_from_another_of_the_same_name(
+    machine: Machine, tmp_path: Path
+) -> None:
+    for folder in ("alpha/app", "beta/app", "gamma/shop", "delta/shop"):
+        subprocess.run(["git", "init", "-q", str(tmp_path / folder)], check=True)
+    for folder, host in (("gamma", "github.com"), ("delta", "gitlab.example.com")):
+        remote = ["remote", "add", "origin", f"https://{host}/acme/shop"]
+        place = str(tmp_path / folder / "shop")
+        subprocess.run(["git", "-C", place, *remote], check=True)
+
+    def run(folder: str, *arguments: str) -> Ran:
+        place = tmp_path / folder
+        return machine.run(*arguments, cwd=place, FOLKLORE_NAMESPACE="")
+
+    run("alpha/app", "store", "Client Alpha pays by invoice only.")
+    run("gamma/shop", "store", "The shop of GitHub sells lamps.")
+
+    for folder in ("beta/app", "delta/shop"):
+        listed = run(folder, "status", "--json")
+        assert listed.json["memories"] == 0, folder
+    assert "invoice" in run("alpha/app", "status").out
+    assert "lamps" in run("gamma/shop", "status").out
+
+    # A namespace that has the name of an earlier version is used as before.
+    run("beta/app", "store", "Known before.", "-n", "repo:harbour")
+    subprocess.run(["git", "init", "-q", str(tmp_path / "harbour")], check=True)
+    assert "Known before." in run("harbour", "status").out
+    assert (
+        "repo:harbour; an earlier version named it so" in run("harbour", "doctor").out
+    )
+    assert (
+        run("harbour", "store", "More.", "--json").json["namespace"] == "repo:harbour"
+    )
+
+
 async def test_author_namespace_and_time_zone_are_those_of_each_session(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -154,7 +190,7 @@ async def test_author_namespace_and_time_zone_are_those_of_each_session(
 
     assert (theirs["namespace"], whole["memories"][0]["author"]) == ("cafés", "zoë")
     assert "by zoë" in str(note)
-    assert there.json["namespace"] == "repo:harbour"
+    assert former(there.json["namespace"]) == "repo:harbour"
     assert zones == [0, 0]
     assert machine.process
 
@@ -612,7 +648,7 @@ async def test_sessions_and_commands_use_the_server_that_serves_http(
 
         assert (stored.code, stored.err) == (0, "")
         assert found["memories"][0]["content"] == EACH
-        assert there.json["namespace"] == "repo:harbour"
+        assert former(there.json["namespace"]) == "repo:harbour"
         assert "by tester] The harbour" in str(note)
         assert link.json["url"].startswith(f"{http.url}/open?code=")
         assert machine.local.pid() == http.process.pid == status.json["pid"]

@@ -53,7 +53,9 @@ UNITS = [
 FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "clean.clean": clean.clean, "clean.cleaned": lambda it: clean.cleaned({it: [it]}), "clean.digest": clean.digest,
     "arguments.entries_of": arguments.entries_of, "arguments.is_nothing": arguments.is_nothing,
-    "arguments.is_null_word": arguments.is_null_word, "names.new": names.new,
+    "arguments.is_null_word": arguments.is_null_word, "names.new": names.new, "names.former": names.former,
+    "names.is_of_folder": names.is_of_folder,
+    "names.of_folder": names.of_folder, "names.of_project": names.of_project,
     "tags.refuse_null_words": lambda it: tags.refuse_null_words([it], "tags"),
     "clean.former_digest": clean.former_digest, "clean.trimmed": clean.trimmed,
     "clean.nfc": clean.nfc, "clean.normal_form": lambda it: clean.normal_form("NFKD", it),

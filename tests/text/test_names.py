@@ -144,6 +144,38 @@ def test_unusual_remotes_give_a_name_or_none(remote: str, name: str | None) -> N
     assert names.from_remote(remote) == name
 
 
+@pytest.mark.parametrize(
+    ("remotes", "project"),
+    [
+        (("git@github.com:acme/api.git", "ssh://git@ssh.github.com:443/acme/api", "HTTPS://Sarah@GitHub.com/Acme/API.GIT/",
+          "git@github.com-work:acme/api", "work:acme/api"), "repo:acme/api"),
+        (("git@gitlab.com:acme/api.git", "https://gitlab.com:443/acme/api", "ssh://git@altssh.gitlab.com:443/acme/api"),
+         "repo:gitlab.com/acme/api"),
+        (("https://acme@dev.azure.com/acme/Shop/_git/api", "git@ssh.dev.azure.com:v3/acme/Shop/api",
+          "https://acme.visualstudio.com/Shop/_git/api"), "repo:dev.azure.com/acme/shop/api"),
+        (("http://git/acme/api", "ssh://git@git:22/acme/api"), "repo:git./acme/api"),
+        (("https://sarah:s3cret@git.example.com:8443/acme/back/api?x=1",), "repo:git.example.com/acme/back/api"),
+    ],
+)  # fmt: skip
+def test_a_project_has_the_host_of_its_remote_but_of_github(
+    remotes: tuple[str, ...], project: str
+) -> None:
+    assert {names.of_project(remote) for remote in remotes} == {project}
+    assert {names.former(project) or project} == {
+        names.from_remote(remote) for remote in remotes
+    }
+
+
+def test_a_project_of_a_path_has_a_digest_of_it() -> None:
+    found = [names.of_project("/srv/acme/api.git"), names.of_folder("/home/ann/api")]
+
+    assert [names.former(str(name)) for name in found] == ["repo:acme/api", "repo:api"]
+    assert [names.is_of_folder(str(name)) for name in found] == [True, True]
+    assert names.of_project("/mnt/acme/api.git") != found[0]
+    assert not names.is_of_folder("repo:acme/api")
+    assert [names.former(name) for name in ("default", "repo:acme/api")] == [None] * 2
+
+
 def test_a_folder_without_a_remote_gives_its_own_name() -> None:
     assert names.from_directory("/home/sarah/My API/") == "repo:my-api"
     assert names.from_directory("/") is None
@@ -151,7 +183,10 @@ def test_a_folder_without_a_remote_gives_its_own_name() -> None:
 
 @given(ANYTHING)
 def test_every_remote_and_folder_gives_a_valid_name_or_none(remote: str) -> None:
-    for name in (names.from_remote(remote), names.from_directory(remote)):
+    for name in (
+        *(names.from_remote(remote), names.from_directory(remote)),
+        *(names.of_project(remote), names.of_folder(remote)),
+    ):
         assert name is None or names.normalise(name) == name
 
 

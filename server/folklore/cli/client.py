@@ -281,7 +281,9 @@ def request_headers(settings: Settings) -> dict[str, str]:
     The namespace is that of the settings, else the project of the working directory.
     """
     directory = working_directory(os.environ)
-    stated = {"namespace": settings.namespace or project_namespace(directory)}
+    stated = {
+        "namespace": settings.namespace or project_namespace(directory, settings.remote)
+    }
     if settings.server is None:
         stated |= {"author": settings.author} | (
             {} if settings.namespace else {"directory": str(directory)}

@@ -1,5 +1,6 @@
 """Names of namespaces: their rules, suggestions for unknown names, and the name that belongs to a git repository."""
 
+import hashlib
 import re
 import string
 import unicodedata
@@ -37,6 +38,19 @@ _SSH_SHORT = re.compile(
 _VISUAL_STUDIO = re.compile(
     r"(?:[^@]*@)?([^.@]+)\.visualstudio\.com(?::\d+)?", re.IGNORECASE
 )
+_REPOSITORY = "repo:"
+# The host that a name leaves out, and hosts of services with their addresses for ssh.
+_DEFAULT_HOST = "github.com"
+_HOSTS = {
+    _DEFAULT_HOST: "ssh.github.com",
+    "gitlab.com": "altssh.gitlab.com",
+    "bitbucket.org": "altssh.bitbucket.org",
+    "dev.azure.com": "ssh.dev.azure.com",
+}
+_DIGITS = 8
+_DIGESTED = re.compile(rf"(repo:.+)@[0-9a-f]{{{_DIGITS}}}")
+# No owner at GitHub has a dot in its name.
+_HOSTED = re.compile(r"repo:[^/]*\.[^/]*/(.+)")
 _DRIVE = re.compile(r".:")
 _DOT_GIT = re.compile(r"\.git$", re.IGNORECASE)
 
@@ -116,8 +130,69 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
     return tuple(other for _, other in similar[:limit])
 
 
+def of_project(remote: str) -> str | None:
+    """Return the namespace of a git remote, with what tells it from one of the same path elsewhere; None without a path.
+
+    `git@github.com:acme/api.git` gives `repo:acme/api`, `https://gitlab.com/acme/api` `repo:gitlab.com/acme/api`, and
+    `/srv/acme/api.git` `repo:acme/api@` and a digest of the path. A host without a dot in the short form of ssh is an
+    alias on one machine, and is left out.
+    """
+    name = from_remote(remote)
+    if name is None:
+        return None
+    text = remote.strip()
+    if (url := _URL.match(text)) and url[1] and not text.lower().startswith("file:"):
+        return _with_host(name, url[1].rpartition("@")[2])
+    if not url and (short := _SSH_SHORT.fullmatch(text)):
+        host = short[1]
+        return _with_host(name, host) if "." in host else name
+    return _with_digest(name, text)
+
+
+def of_folder(path: str) -> str | None:
+    """Return the namespace of a repository without a remote: `repo:api@` and a digest of its path."""
+    name = from_directory(path)
+    return None if name is None else _with_digest(name, path)
+
+
+def former(name: str) -> str | None:
+    """Return the name that earlier versions gave a project, without its host or the digest of its path; None if equal."""
+    text = key(name.strip())
+    if digested := _DIGESTED.fullmatch(text):
+        return digested[1]
+    if hosted := _HOSTED.fullmatch(text):
+        return f"{_REPOSITORY}{hosted[1]}"
+    return None
+
+
+def is_of_folder(name: str) -> bool:
+    """Return True for the name of a project that its folder tells from others."""
+    return _DIGESTED.fullmatch(key(name.strip())) is not None
+
+
+def _with_host(name: str, netloc: str) -> str:
+    """Return a name with its host, but of GitHub, in front; without the port, since each transport has its own."""
+    if netloc.startswith("["):  # an address of IPv6 names no host
+        return name
+    host = _level(re.sub(r":\d*$", "", netloc))
+    host = next((plain for plain, ssh in _HOSTS.items() if host in (plain, ssh)), host)
+    if host == _DEFAULT_HOST or not host or host.startswith(f"{_DEFAULT_HOST}-"):
+        return name
+    if host.endswith(".visualstudio.com"):
+        host = "dev.azure.com"
+    if "." not in host:
+        host += "."  # as the whole name of a host is written, so that it is no owner
+    hosted = f"{_REPOSITORY}{host}/{name.removeprefix(_REPOSITORY)}"
+    return name if len(hosted) > MAX_LENGTH or _problem(hosted) else hosted
+
+
+def _with_digest(name: str, path: str) -> str:
+    digest = hashlib.sha256(path.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGITS]
+    return f"{name[: MAX_LENGTH - _DIGITS - 1].rstrip(_PUNCTUATION)}@{digest}"
+
+
 def from_remote(remote: str) -> str | None:
-    """Return the namespace of a git remote (`git@github.com:acme/api.git` gives `repo:acme/api`), None without a path.
+    """Return the path of a git remote as a name (`git@github.com:acme/api.git` gives `repo:acme/api`), None without one.
 
     Accepts URLs of any scheme, the short form of ssh, and local paths, of which the last two folders are used. Host,
     port, user and password are left out, so every transport of a repository gives the same name.
@@ -139,7 +214,7 @@ def from_remote(remote: str) -> str | None:
 
 
 def from_directory(path: str) -> str | None:
-    """Return the namespace of a folder without a remote: `/home/sarah/api` gives `repo:api`."""
+    """Return a folder as a name: `/home/sarah/api` gives `repo:api`."""
     return _repository_name(_levels_of(path, local=True)[-1:])
 
 

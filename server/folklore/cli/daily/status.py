@@ -28,6 +28,7 @@ from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
 from folklore.memory.requests import (
+    CallerRequest,
     JobsRequest,
     ListRequest,
     LogRequest,
@@ -150,7 +151,12 @@ def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
 
 
 async def _overview(operations: Operations, settings: Settings) -> Overview:
-    project = settings.namespace or project_namespace(working_directory(os.environ))
+    caller = await operations.call(CallerRequest())
+    project = (
+        caller.namespace
+        or settings.namespace
+        or project_namespace(working_directory(os.environ), settings.remote)
+    )
     here, failed = settings.server is None, list[JobState]()
     where = f"server {settings.server}"
     if here:

@@ -1,6 +1,7 @@
 """`folklore doctor`: each check in one line, with the next step where one failed."""
 
 import asyncio
+import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -46,9 +47,11 @@ from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.context import ALL, MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks, Doubt
+from folklore.memory.namespaces.kept import kept_name
 from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
+from folklore.project import fork_advice, project_namespace, working_directory
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
@@ -105,6 +108,7 @@ async def _examine(settings: Settings) -> Examination:
     await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
     if exam.address is not None and await is_cluster(exam.address):
         await exam.check("cluster", lambda: _cluster(exam), needs=exam.migrated)
+    await exam.check("project", lambda: _project(exam), needs=exam.migrated)
     await exam.check("model", lambda: _model(exam))
     await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
     if (url := settings.database.read_url) is not None:
@@ -124,6 +128,23 @@ async def _settings(exam: Examination) -> str:
     app = App(settings)  # raises ConfigInvalid for settings that are checked on use
     reading = ", read-only" if settings.read_only else ""
     return f"home {settings.home}, writing as {settings.author} to {app.namespace()}{reading}"
+
+
+async def _project(exam: Examination) -> str:
+    """Name the namespace of this directory, which an earlier version may have named."""
+    assert exam.address is not None
+    settings, directory = exam.settings, working_directory(os.environ)
+    if settings.namespace is not None:
+        return f"{settings.namespace}, by the setting namespace"
+    project = await asyncio.to_thread(project_namespace, directory, settings.remote)
+    advice = await asyncio.to_thread(fork_advice, directory, settings.remote)
+    async with Database(exam.address, PoolLimits(minimum=1, maximum=1)) as database:
+        memory = MemoryContext.of(database, None)
+        context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
+        kept = await kept_name(context, project)
+    if kept != project:
+        advice += f"; an earlier version named it so, `folklore namespaces create {project}` separates it"
+    return f"{kept}{advice}"
 
 
 async def _engine(exam: Examination) -> str:

@@ -78,7 +78,9 @@ async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
         request.directory and settings.namespace is None
     ):  # the team's server cannot look at our directories
         settings = settings.model_copy(
-            update={"namespace": project_namespace(Path(request.directory))}
+            update={
+                "namespace": project_namespace(Path(request.directory), settings.remote)
+            }
         )
     async with operations_of(ctx, settings) as operations:
         return await operations.call(request)

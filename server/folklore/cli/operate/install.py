@@ -370,7 +370,7 @@ def _remote(settings: Settings, project: Path | None) -> Remote | None:
     return Remote(
         url=f"{normalised(settings.server)}/mcp",
         needs_token=settings.token is not None,
-        namespace=settings.namespace or project_namespace(project),
+        namespace=settings.namespace or project_namespace(project, settings.remote),
     )
 
 

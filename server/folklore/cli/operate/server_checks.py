@@ -21,6 +21,7 @@ from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.requests import CallerRequest, ChecksRequest
 from folklore.memory.results import CallerInfo, Check
+from folklore.project import fork_advice, working_directory
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
@@ -199,7 +200,8 @@ async def _project(exam: ServerExamination) -> str:
             hint=hint,
         )
     state = "" if exam.caller.exists else "; nothing is stored there yet"
-    return f"{namespace}: {role}{state}"
+    advice = fork_advice(working_directory(os.environ), exam.settings.remote)
+    return f"{namespace}: {role}{state}{advice}"
 
 
 async def _assistants(exam: ServerExamination) -> str:

@@ -40,8 +40,9 @@ def encoded(path: str) -> str:
 class ClaudeProjects:
     """The projects of one configuration folder, such as `~/.claude`."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, remote: str | None = None) -> None:
         self._root = root
+        self._remote = remote
         self._children = cache(_children)
 
     def namespace(self, folder: Path) -> tuple[str | None, str]:
@@ -57,7 +58,7 @@ class ClaudeProjects:
                 if missing
                 else "no folder on this machine has this name",
             )
-        projects = {project_namespace(path): path for path in existing}
+        projects = {project_namespace(path, self._remote): path for path in existing}
         if len(projects) > 1:
             return (
                 None,

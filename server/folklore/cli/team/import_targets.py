@@ -63,6 +63,7 @@ class Options:
     """Choices of the user: one namespace for all, a namespace by folder of a project.
 
     `project` is the namespace of the project that the command works in. `private_hosts` may be read by `web`.
+    `remote` is the setting.
     """
 
     author: str
@@ -70,6 +71,7 @@ class Options:
     namespace: str | None = None
     mapping: Mapping[str, str] = field(default_factory=dict)
     private_hosts: tuple[str, ...] = ()
+    remote: str | None = None
 
     @property
     def private(self) -> str:
@@ -205,7 +207,8 @@ def _origin(
             :8
         ]
         return folder, f"{form} {author}:{place}"
-    return root, f"{form} {namespace}"
+    # As earlier versions named it, so that a repeated import finds what they stored.
+    return root, f"{form} {names.former(namespace) or namespace}"
 
 
 def _rules(path: Path, options: Options) -> Iterator[Target]:
@@ -215,7 +218,8 @@ def _rules(path: Path, options: Options) -> Iterator[Target]:
     if path.name == ".claude" and path.parent.is_relative_to(base):
         path = path.parent
     if pages := _rule_pages(path, base, origin, personal=False):
-        namespace = project_namespace(path if path.is_dir() else path.parent)
+        folder = path if path.is_dir() else path.parent
+        namespace = project_namespace(folder, options.remote)
         in_repository = namespace != names.DEFAULT
         reason = "" if in_repository else f"{path} is in no git repository"
         yield _target(path, namespace if in_repository else None, pages, reason)
@@ -243,11 +247,12 @@ def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages
     return Pages("rules", origin, files, _below(path, base)) if files else None
 
 
-def _git(path: Path, _options: Options) -> Iterator[Target]:
+def _git(path: Path, options: Options) -> Iterator[Target]:
     """Yield what the history of a repository gives reasons for, its decision records, and how to contribute to it."""
     path = path.resolve()
     folder = path if path.is_dir() else path.parent
-    namespace, root = project_namespace(folder), repository_root(folder)
+    namespace = project_namespace(folder, options.remote)
+    root = repository_root(folder)
     if namespace == names.DEFAULT:
         raise InvalidInput(
             "FILE",
@@ -342,7 +347,7 @@ def _project_notes(
     path: Path, root: Path, origin: str, options: Options
 ) -> Iterator[Target]:
     """Yield the notes on the project that a path below `projects` is of, else on all projects."""
-    resolver, below = ClaudeProjects(root), path.relative_to(root).parts
+    resolver, below = ClaudeProjects(root, options.remote), path.relative_to(root).parts
     projects = root / "projects"
     for folder in (
         [projects / below[1]]

@@ -139,11 +139,17 @@ def import_(
             CallerRequest()
         )  # fails before anything is read or sent
         if form in PATH_FORMATS:
-            project = settings_of(ctx).namespace or project_namespace(
-                working_directory(os.environ)
+            settings = settings_of(ctx)
+            project = settings.namespace or project_namespace(
+                working_directory(os.environ), settings.remote
             )
             choices = Options(
-                caller.principal, project, options["namespace"], mapping, private_hosts
+                caller.principal,
+                project,
+                options["namespace"],
+                mapping,
+                private_hosts,
+                settings.remote,
             )
             with phase("Reading"):
                 targets[:] = await in_thread(

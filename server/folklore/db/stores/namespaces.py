@@ -127,6 +127,13 @@ class Namespaces(Store):
             )
         return listed
 
+    async def project(self, name: str, former: str, *, folder: bool) -> str | None:
+        """Return the name of the namespace that has the memory of a project; None if there is none. One statement."""
+        rows = await self._database.rows(
+            "namespaces/project", name=name, former=former, folder=folder
+        )
+        return rows[0]["name"] if rows else None
+
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
         rows = await self._database.rows(

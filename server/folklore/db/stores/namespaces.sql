@@ -50,6 +50,18 @@ delete from postings where namespace_id = :namespace::uuid
 -- name: erase_sessions. Delete the assistants' sessions of a namespace, which no foreign key deletes.
 delete from assistant_sessions where namespace_id = :namespace::uuid
 
+-- name: project. The namespace with the memory of a project: that of its :name, else that of :former, the name that an
+-- earlier version gave it: for one that a folder names (:folder) any, else one that is older than the present names.
+select n.name from namespaces n
+where n.deleted_at is null and (
+    lower(n.name collate "C") = lower(:name::text collate "C")
+    or lower(n.name collate "C") = lower(:former::text collate "C") and (
+        :folder::boolean
+        or n.created_at < (select m.applied_at from folklore_migrations m where m.name = '0011_plain_tags.sql')
+    )
+)
+order by lower(n.name collate "C") = lower(:name::text collate "C") desc limit 1
+
 -- name: find. The namespaces of :names (null: all) within :within (null: all), each with its languages, the id of the
 -- active embedding model, `empty`: recall leaves empty ones out, `shared`: recall asks those in every project, and a hash
 -- of all rows. Where that is :known, and each of :hollow is still empty, one row has it alone.

@@ -24,7 +24,7 @@ from time import monotonic
 from folklore.background import in_thread
 from folklore.memory.code.git import Change, Git, GitFailed
 from folklore.model import Memory, Stale
-from folklore.text.names import key
+from folklore.text.names import former, key
 from folklore.text.paths import ROOT, is_inside, plain_path
 
 # Seconds that one answer waits for git; what comes later is known to the next answers.
@@ -143,7 +143,10 @@ class WorkingCopy:
 
     def holds(self, namespace: str | None) -> bool:
         """Return True if memories of a namespace, None for the present one, are about these files."""
-        return namespace is None or key(namespace.strip()) == key(self._namespace())
+        if namespace is None:
+            return True
+        project = self._namespace()
+        return key(namespace.strip()) in (key(project), former(project))
 
     def spellings(self, path: str) -> tuple[str, ...]:
         """Return a path relative to the root, the likeliest first: a relative one may start here or at the root."""

@@ -16,12 +16,14 @@ from folklore.phases import Advance, phase
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
+    from folklore.memory.namespaces import kept
     from folklore.memory.service import operations
     from folklore.memory.transfer import export, importer
     from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.usage import UsageRecorder
 else:
     operations = Lazy("folklore.memory.service.operations")
+    kept = Lazy("folklore.memory.namespaces.kept")
     export, importer = (
         Lazy("folklore.memory.transfer.export"),
         Lazy("folklore.memory.transfer.importer"),
@@ -60,7 +62,7 @@ class Service:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
         operation = operations.operation_of(request)
         try:
-            context = await self.open()
+            context = await self._context()
             if report is not None:
                 context = replace(context, report=report)
             if context.copy is not None:
@@ -76,6 +78,10 @@ class Service:
             result if context.copy is None else await mark(context.copy, result),
         )
 
+    async def _context(self) -> RequestContext:
+        """Open the context of the current request."""
+        return await kept.with_kept_names(await self.open())
+
     async def import_lines(
         self,
         lines: Lines,
@@ -85,13 +91,15 @@ class Service:
         """Import lines, counted in the report of the request; `steps` returns those done, and all. As import_chunks."""
         with phase("Importing") as advance:
             await importer.import_lines(
-                await self.open(), lines, request, lambda: advance(*steps())
+                await self._context(), lines, request, lambda: advance(*steps())
             )
 
     async def export(
         self, request: requests.ExportRequest
     ) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises FolkloreError."""
-        async with aclosing(export.export_lines(await self.open(), request)) as lines:
+        async with aclosing(
+            export.export_lines(await self._context(), request)
+        ) as lines:
             async for line in lines:
                 yield line

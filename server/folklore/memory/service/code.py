@@ -70,10 +70,11 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
     results: list[Recalled] = []
     filters, cursor = requests.FiltersRequest(paths=(ROOT,)), None
+    project = (await call(requests.CallerRequest())).namespace or copy.namespace
     while True:
         page = await call(
             requests.ListRequest(
-                namespaces=(copy.namespace,),
+                namespaces=(project,),
                 filters=filters,
                 limit=_PAGE,
                 cursor=cursor,

@@ -23,6 +23,7 @@ from folklore.db.stores.transfer import (
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
+from folklore.memory.namespaces.kept import kept_name
 from folklore.memory.permissions import (
     may_write_somewhere,
     opens,
@@ -105,6 +106,9 @@ async def import_chunks(
         raise Refused("You may write to no namespace here; nothing was imported.")
     report, taken = request.report, 0
     began = monotonic() - report.seconds
+    if request.namespace is not None:
+        kept = await kept_name(context, names.normalise(request.namespace))
+        request = request.model_copy(update={"namespace": kept})
     importer = _Importer(context, request)
     try:
         await _forget_removed(context, request)
@@ -247,7 +251,7 @@ class _Importer:
     def _destination(self, stated: str | None) -> str:
         """Return the name of the namespace for a line. Of several spellings of one name the first is used."""
         request = self.request
-        name = names.new(request.namespace or stated or self.context.namespace())
+        name = names.new(self.request.namespace or stated or self.context.namespace())
         key = names.key(name)
         if key not in self._namespaces:
             try:
