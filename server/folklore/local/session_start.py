@@ -14,6 +14,8 @@ from folklore.local.server import LocalServer, home_of
 SECONDS = 4.0
 # What a start takes at most on a machine with much other work.
 _START_SECONDS = 60.0
+# Codes of errors of the request or its caller.
+_REFUSALS = ("invalid_input", "not_found", "refused", "rate_limited", "unauthenticated")
 _OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
 
 
@@ -42,6 +44,12 @@ def late(server: LocalServer) -> str:
     return f"Folklore, the team's memory, is starting: {reason}. Its tools will answer."
 
 
+def refused(reason: str) -> str:
+    """Return the line for an assistant whose request the memory did not take: it is there."""
+    line = reason.partition("\n")[0]
+    return f"Folklore, the team's memory, gave no notes: {line}"
+
+
 def read_event() -> dict[str, str]:
     """Return the session, the source and the directory of the event on standard input, empty where it has none."""
     event: Any = None
@@ -50,10 +58,15 @@ def read_event() -> dict[str, str]:
     ):  # a closed stream is None
         event = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
     names = {"session": "session_id", "source": "source", "directory": "cwd"}
-    return {
-        name: str(event.get(key) or "") if isinstance(event, dict) else ""
-        for name, key in names.items()
-    }
+    if not isinstance(event, dict):
+        return dict.fromkeys(names, "")
+    return {name: _storable(event.get(key)) for name, key in names.items()}
+
+
+def _storable(value: object) -> str:
+    """Return a value as a text that the server can store: without NUL and halves of surrogate pairs."""
+    text = str(value or "").replace("\0", "")
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
@@ -120,11 +133,11 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
     try:
         value = json.loads(_exchange(server, environ))
         signal.setitimer(signal.ITIMER_REAL, 0)
-        return (
-            str(value["result"]["text"])
-            if "result" in value
-            else away(value["error"]["message"])
-        )
+        if "result" in value:
+            return str(value["result"]["text"])
+        error = value["error"]
+        message = str(error["message"])
+        return refused(message) if error.get("code") in _REFUSALS else away(message)
     except TimeoutError:
         return late(server)
     except OSError as error:

@@ -6,7 +6,8 @@ every key and value is quoted.
 
 import json
 from collections.abc import Iterable, Mapping
-from datetime import datetime, tzinfo
+from contextlib import suppress
+from datetime import date, datetime, timedelta, tzinfo
 from math import isfinite
 from typing import TypeVar
 
@@ -21,6 +22,9 @@ from folklore.text.dates.zones import with_zone, zone_named
 from folklore.text.paths import plain_path
 
 MAX_VALUES = 64
+# The resolution of times in the database.
+_MOMENT = timedelta(microseconds=1)
+_TIMES = "Give a day, an ISO 8601 time, or words such as yesterday or last week."
 MAX_CONDITIONS = 16
 MAX_PATH = 200
 Value = TypeVar("Value")
@@ -60,7 +64,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         metadata=metadata_predicate(request.metadata),
         since=since,
         until=until,
-        as_of=with_zone(request.as_of, zone, "filters.as_of"),
+        as_of=_as_of(request.as_of, context.now, zone),
         include_superseded=request.include_superseded,
         faded=request.faded,
         equal={
@@ -68,32 +72,95 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
             for name in _EQUAL
             if (value := getattr(request, name)) is not None
         },
-        time_expression=None
-        if request.time is None
-        else f"{request.time} {request.since} {request.until} {zone}",
+        time_expression=_expression(request, zone),
     )
+
+
+def _expression(request: FiltersRequest, zone: tzinfo) -> str | None:
+    """Return the times of a request as they were written, if what they mean moves on with the clock."""
+    times = (request.since, request.until, request.as_of)
+    moves = [each for each in times if isinstance(each, str) and _iso(each) is None]
+    if request.time is None and not moves:
+        return None
+    return f"{request.time} {request.since} {request.until} {request.as_of} {zone}"
+
+
+def _iso(text: str) -> date | datetime | None:
+    """Return the day or the time that a text is in ISO 8601."""
+    for read in (date.fromisoformat, datetime.fromisoformat):
+        with suppress(ValueError):
+            return read(text.strip())
+    return None
+
+
+def _period(
+    name: str, value: datetime | str | None, now: datetime, zone: tzinfo
+) -> expressions.TimeRange:
+    """Return when a moment begins and ends: a time is a moment, a day a day, and words what they say."""
+    if isinstance(value, str):
+        moment = _iso(value)
+        if isinstance(moment, datetime):
+            value = moment
+        else:
+            return _parsed(name, moment.isoformat() if moment else value, now, zone)
+    at = with_zone(value, zone, f"filters.{name}")
+    return expressions.TimeRange(at, at)
+
+
+def _parsed(name: str, text: str, now: datetime, zone: tzinfo) -> expressions.TimeRange:
+    try:
+        return expressions.parse_time(text, now=now, zone=zone)
+    except InvalidInput as error:
+        raise InvalidInput(
+            f"filters.{name}", error.message.removeprefix("time: "), hint=error.hint
+        ) from None
+
+
+def _as_of(
+    value: datetime | str | None, now: datetime, zone: tzinfo
+) -> datetime | None:
+    """Return the last moment of a period, so that a day is included."""
+    end = _end("as_of", value, now, zone)
+    if end is None or end == _period("as_of", value, now, zone).since:
+        return end
+    return end - _MOMENT
+
+
+def _beginning(
+    name: str, value: datetime | str | None, now: datetime, zone: tzinfo
+) -> datetime | None:
+    period = _period(name, value, now, zone)
+    if value is not None and period.since is None:
+        raise InvalidInput(f"filters.{name}", "says no beginning.", hint=_TIMES)
+    return period.since
+
+
+def _end(
+    name: str, value: datetime | str | None, now: datetime, zone: tzinfo
+) -> datetime | None:
+    period = _period(name, value, now, zone)
+    if value is not None and period.until is None:
+        raise InvalidInput(f"filters.{name}", "says no end.", hint=_TIMES)
+    return period.until
 
 
 def _times(
     request: FiltersRequest, now: datetime, zone: tzinfo
 ) -> tuple[datetime | None, datetime | None]:
-    since, until = (
-        with_zone(request.since, zone, "filters.since"),
-        with_zone(request.until, zone, "filters.until"),
-    )
+    since = _beginning("since", request.since, now, zone)
+    until = _end("until", request.until, now, zone)
     if request.time is not None:
-        try:
-            period = expressions.parse_time(request.time, now=now, zone=zone)
-        except InvalidInput as error:
-            raise InvalidInput(
-                "filters.time", error.message.removeprefix("time: "), hint=error.hint
-            ) from None
+        period = _parsed("time", request.time, now, zone)
         since = max(filter(None, (since, period.since)), default=None)
         until = min(filter(None, (until, period.until)), default=None)
     if since is not None and until is not None and since > until:
         raise InvalidInput(
             "filters.until", "is before since, so nothing can match.", hint="Swap them."
         )
+    if since is not None and since == until:
+        problem = "is the same time as since, so nothing can match."
+        hint = "Give a later time; a day such as 2025-06-30 is meant to its end."
+        raise InvalidInput("filters.until", problem, hint=hint)
     return since, until
 
 

@@ -27,11 +27,9 @@ _HINT = "Repeat the same arguments with the cursor of their last answer, or leav
 
 def without_clock(filters: Filters) -> Filters:
     """Return the filters by which a question is recognised: a time by its expression, as its meaning moves on."""
-    return (
-        filters
-        if filters.time_expression is None
-        else replace(filters, since=None, until=None)
-    )
+    if filters.time_expression is None:
+        return filters
+    return replace(filters, since=None, until=None, as_of=None)
 
 
 def _fingerprint(question: object) -> str:

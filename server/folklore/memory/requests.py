@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import datetime
 from functools import cache
 from typing import (
     TYPE_CHECKING,
@@ -29,6 +30,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     ValidatorFunctionWrapHandler,
+    WithJsonSchema,
     WrapValidator,
     create_model,
     model_validator,
@@ -228,6 +230,21 @@ class Request(Part):
         return self
 
 
+def _moment(value: object) -> object:
+    """Return a time, or a text that is read with the clock and the zone of the request."""
+    if isinstance(value, str | datetime):
+        return value
+    raise ValueError(
+        "must be an ISO 8601 time such as 2025-06-30, or words such as yesterday"
+    )
+
+
+# A time of a filter: a day is the whole day.
+Moment = Annotated[
+    datetime | str, BeforeValidator(_moment), WithJsonSchema({"type": "string"})
+]
+
+
 class _Filters(Part):
     kinds: Words = ()
     tags: Words = ()
@@ -245,9 +262,9 @@ class _Filters(Part):
         str | None,
         Field(description="last week, March 2025, 2025-03-01..2025-03-09"),
     ] = None
-    since: Time | None = None
-    until: Time | None = None
-    as_of: Time | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    as_of: Moment | None = None
     include_superseded: bool = False
     faded: bool = False
     time_zone: Annotated[str | None, Field(description="default: yours")] = None

@@ -1,6 +1,6 @@
 """Filters of a request: resolved, or refused by name, never ignored."""
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -106,6 +106,72 @@ def test_times_without_an_offset_are_in_the_callers_zone() -> None:
 
     assert filters.since == filters.as_of == datetime(2026, 7, 1, 10, tzinfo=UTC)
     assert filters.until == datetime(2026, 8, 1, tzinfo=UTC)
+
+
+DAY = datetime(2026, 3, 15, tzinfo=VIENNA)
+LAST = timedelta(microseconds=1)
+
+
+@pytest.mark.parametrize(
+    ("asked", "since", "until"),
+    [
+        ("2026-03-15", DAY, DAY + timedelta(days=1)),
+        ("20260315", DAY, DAY + timedelta(days=1)),
+        ("2026-03-15T10:00", DAY.replace(hour=10), DAY.replace(hour=10)),
+        ("yesterday", NOON.date() - timedelta(days=1), NOON.date()),
+        ("2026", date(2026, 1, 1), date(2027, 1, 1)),
+        (" last month", date(2026, 4, 1), date(2026, 5, 1)),
+    ],
+)
+def test_a_day_is_the_whole_day_and_words_are_read(
+    asked: str, since: date, until: date
+) -> None:
+    def moment(value: date) -> datetime:
+        if isinstance(value, datetime):
+            return value
+        return datetime(value.year, value.month, value.day, tzinfo=VIENNA)
+
+    assert resolved(since=asked).since == moment(since)
+    assert resolved(until=asked).until == moment(until)
+    last = LAST if moment(since) != moment(until) else timedelta()
+    assert resolved(as_of=asked).as_of == moment(until) - last
+
+
+def test_times_from_a_day_to_the_same_day_are_that_day() -> None:
+    filters = resolved(since="2026-03-15", until="2026-03-15")
+
+    assert (filters.since, filters.until) == (DAY, DAY + timedelta(days=1))
+
+
+def test_words_of_a_filter_are_one_question_while_time_passes() -> None:
+    filters = resolved(since="2 days ago", as_of="yesterday")
+
+    assert filters.time_expression is not None
+    assert resolved(since="2026-03-15", as_of="2026-03-15").time_expression is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "field", "words"),
+    [
+        ({"as_of": "soon"}, "filters.as_of", "is not understood"),
+        ({"as_of": "since March"}, "filters.as_of", "says no end"),
+        ({"since": "until March"}, "filters.since", "says no beginning"),
+        ({"since": NOON, "until": NOON}, "filters.until", "is the same time as since"),
+        (
+            {"since": "2026-03-16", "until": "2026-03-15"},
+            "filters.until",
+            "is the same time as since",
+        ),
+    ],
+)
+def test_times_that_say_nothing_are_refused_with_what_to_give(
+    asked: dict[str, Any], field: str, words: str
+) -> None:
+    with pytest.raises(InvalidInput, match=words) as refusal:
+        resolved(**asked)
+
+    assert refusal.value.field == field
+    assert refusal.value.hint
 
 
 def test_a_time_expression_narrows_since_and_until() -> None:

@@ -10,8 +10,8 @@ import click
 from folklore.cli.context import operations_of, settings_of
 from folklore.config import Settings
 from folklore.engine.files import EnginePaths
-from folklore.errors import FolkloreError
-from folklore.local.session_start import SECONDS, away, printed, read_event
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
+from folklore.local.session_start import SECONDS, away, printed, read_event, refused
 from folklore.log import get_logger
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
@@ -42,7 +42,8 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
     try:
         text = asyncio.run(_within_time(ctx, as_json))
     except FolkloreError as error:
-        text = away(error.message)
+        is_away = isinstance(error, Unavailable | ConfigInvalid)
+        text = away(error.message) if is_away else refused(error.message)
     except Exception:  # a fault of ours must not be one of the session
         log.exception("hook_crashed")
         text = away("it failed; its log has the reason.")

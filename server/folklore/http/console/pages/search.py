@@ -16,7 +16,6 @@ from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
 
-from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit, is_from_script, number_of
 from folklore.memory.context import ALL
 from folklore.memory.requests import (
@@ -129,11 +128,6 @@ class Question:
         return request(query=self.text, counted=False, **where)
 
     def _filters(self) -> FiltersRequest:
-        as_of = self.first("as_of")
-        try:
-            moment = None if as_of is None else datetime.fromisoformat(as_of.strip())
-        except ValueError:
-            raise InvalidInput("as_of", "must be a date such as 2025-06-30.") from None
         tags = self.filters.get("tag", ())
         values: dict[str, Any] = {
             "kinds": self.filters.get("kind", ()),
@@ -144,7 +138,7 @@ class Question:
             "time": self.first("time"),
             "paths": self.filters.get("file", ()),
             "source_prefix": self.first("source"),
-            "as_of": moment,
+            "as_of": self.first("as_of"),
             "include_superseded": "superseded" in self.filters,
             "pinned": True if "pinned" in self.filters else None,
         }
