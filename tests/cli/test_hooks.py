@@ -48,6 +48,17 @@ async def test_the_project_is_that_of_the_clients_directory(
     assert "no notes of repo:shop@" in ran.out
 
 
+async def test_a_session_whose_id_cannot_be_stored_gets_its_notes(
+    folklore: CommandLine,
+) -> None:
+    await folklore.done("store", "The queue is NATS.")
+
+    for session in ("half \ud83d", "nul \0"):
+        ran = start(folklore, given={**STARTED, "session_id": session})
+        assert "The queue is NATS." in ran.out
+        assert "away" not in ran.out
+
+
 @pytest.mark.parametrize("given", [None, [], "text", {"session_id": 7, "cwd": None}])
 async def test_unexpected_input_does_not_fail_a_session(
     folklore: CommandLine, given: object
