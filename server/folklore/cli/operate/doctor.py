@@ -143,7 +143,9 @@ async def _project(exam: Examination) -> str:
         context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
         kept = await kept_name(context, project)
     if kept != project:
-        advice += f"; an earlier version named it so; a namespace {project} would separate it"
+        advice += (
+            f"; an earlier version named it so; a namespace {project} would separate it"
+        )
     return f"{kept}{advice}"
 
 
