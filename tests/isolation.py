@@ -507,9 +507,8 @@ class Trial:
         )
         said = [one.text.replace(name, "_"), other.text.replace(never, "_")]
         # Suggestions of the caller's own namespaces differ with the requested name and reveal nothing.
-        said = [
-            re.split(" Did you mean| You may", ID.sub("_", text))[0] for text in said
-        ]
+        hints = " Did you mean| You may| `folklore namespaces list`"
+        said = [re.split(hints, ID.sub("_", text))[0] for text in said]
         self.compared["hidden or missing"] += 1
         if said[0] != said[1]:
             self.broken.append(
