@@ -543,7 +543,10 @@ class SlowServer:
     async def serve(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
-        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+        with (
+            contextlib.closing(writer),
+            contextlib.suppress(asyncio.IncompleteReadError, ConnectionError),
+        ):
             while True:
                 head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
                 length = re.search(r"content-length: (\d+)", head)
