@@ -249,7 +249,7 @@ async def test_a_session_starts_with_its_notes_without_the_modules_of_other_comm
         in json.loads(named.stdout)["hookSpecificOutput"]["additionalContext"]
     )
     assert nothing.stdout
-    assert "is away: Folklore-Time-Zone" in unknown.stdout
+    assert "gave no notes: Folklore-Time-Zone" in unknown.stdout
     machine.local.stop()
     assert machine.local.wait(STUCK)
     Path(machine.local.path).parent.chmod(0o755)  # others reach it: not used
