@@ -263,6 +263,10 @@ def test_signs_after_a_name_take_linear_time(sign: str) -> None:
     assert_linear_time(lambda text: find(f"password{text}"), sign, 32_000, end="x")
 
 
+def test_a_value_of_many_parts_takes_no_more_time_for_its_last_sign() -> None:
+    assert find(f'api_key = "{"oh_" * 40}!"') == find(f'api_key = "{"oh_" * 12}!"')
+
+
 def test_a_text_with_too_many_beginnings_of_keys_is_given_up() -> None:
     beginnings = "ghp_aaaa\n npm_aaaa\n"
     key = _key_alone("github", 7)

@@ -93,7 +93,7 @@ _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
 _NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z|:\Z")
 _WORDY = re.compile(r"^[A-Za-z]+(?:[-_./:][A-Za-z]+)*$")
 _NAME = re.compile(
-    r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$"
+    r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*+\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$"
 )
 # A word with a number, which people use as a password, and a part of a name such as AES-256-GCM.
 _WORD_AND_NUMBER = re.compile(r"([A-Z]?[a-z]{3,})\d{1,4}")
