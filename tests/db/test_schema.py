@@ -259,3 +259,5 @@ def test_later_migrations_use_what_a_cluster_takes(migration: Migration) -> None
 
     assert [command for command in of_tables if not TAKEN.match(command)] == []
     assert [command for command in updates if STABLE.search(command)] == []
+    inserts = [command for command in commands if command.startswith("insert")]
+    assert [command for command in inserts if " union " in command] == []
