@@ -40,23 +40,30 @@ from folklore.memory.service import Service
 from folklore.text.tokens import estimate
 
 _NOTE = re.compile(r"^- \[?([0-9a-f]{8})[ ,]", re.MULTILINE)
+_WHOLE_NOTE = re.compile(r"^- \[([0-9a-f]{8})[ ,]", re.MULTILINE)
 _BESIDE = 200
 _COUNT, _ROUNDS = 10_000, 500
 
 
 @dataclass(frozen=True, slots=True)
 class Injected:
-    """Text injected at a moment: its tokens, and the sources of its notes and headlines."""
+    """Text injected at a moment: its tokens, and the sources of its notes and headlines, and of whole notes."""
 
     moment: Moment
     tokens: int
     sources: Sequence[str]
+    whole: Sequence[str] = ()
     asked: bool = False
 
     @property
     def hit(self) -> bool:
         """True if a memory that helps is among them."""
         return not self.moment.evidence.isdisjoint(self.sources)
+
+    @property
+    def hit_whole(self) -> bool:
+        """True if a memory that helps is among the whole notes."""
+        return not self.moment.evidence.isdisjoint(self.whole)
 
 
 def notes_of(text: str) -> list[str]:
@@ -91,7 +98,11 @@ async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> I
     async with (await app.ready()).database.session() as session:
         await session.execute("delete from injections")
     return Injected(
-        moment, estimate(text), [sources[id_] for id_ in notes_of(text)], asked
+        moment,
+        estimate(text),
+        [sources[id_] for id_ in notes_of(text)],
+        [sources[id_] for id_ in _WHOLE_NOTE.findall(text)],
+        asked,
     )
 
 
@@ -162,6 +173,7 @@ def _row(
         "number": len(with_),
         "injected": mean([float(bool(one.sources)) for one in with_]),
         "right memory": mean([float(one.hit) for one in with_]),
+        "right memory whole": mean([float(one.hit_whole) for one in with_]),
         "notes that help": sum(
             len(one.moment.evidence.intersection(one.sources)) for one in shown
         )

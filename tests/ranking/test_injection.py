@@ -1,4 +1,4 @@
-"""Hooks give few memories, in full or as a headline; an edit gets those that concern it."""
+"""Hooks give few memories, whole or as a headline; an edit gets those that concern it."""
 
 from collections.abc import Sequence
 
@@ -11,24 +11,23 @@ from folklore.ranking.injection import edit_worth, forms
     ("confidences", "ignored", "given"),
     [
         ([], [], []),
-        ([0.9] * 9, [False] * 9, ["full"] * 2 + ["headline"] * 5 + [None] * 2),
+        ([0.9] * 9, [False] * 9, ["full"] * 3 + ["headline"] * 5 + [None]),
         (
             [0.9] * 9,
             [True] * 7 + [False] * 2,
             ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
-            [0.3, 0.299, 0.008, 0.0079],
-            [False] * 4,
-            ["full", "headline", "headline", None],
+            [0.06, 0.05, 0.049, 0.008, 0.0079],
+            [False] * 5,
+            ["full", "full", "headline", "headline", None],
         ),
-        ([0.2, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "headline"]),
+        ([0.02, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "full"]),
         ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
-        ([0.045, 0.02], [False] * 2, ["headline", "headline"]),
-        ([0.0449, 0.02], [False] * 2, [None, None]),
+        ([0.0599, 0.02], [False] * 2, [None, None]),
     ],
 )
-def test_two_notes_are_given_in_full_and_five_as_headlines_if_one_is_likely(
+def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(
     confidences: Sequence[float], ignored: Sequence[bool], given: list[str | None]
 ) -> None:
     assert forms(confidences, ignored) == given

@@ -12,7 +12,7 @@ from folklore.text.query.question import (
     with_parts,
     without_contractions,
 )
-from folklore.text.query.snippet import line, snippet
+from folklore.text.query.snippet import fact, line, snippet
 
 DAY = datetime(2025, 7, 8, tzinfo=UTC)
 texts = st.text("abc .\n,öé漢字", max_size=300)
@@ -97,6 +97,39 @@ def test_a_snippet_is_a_part_of_the_text_and_fits(
     assert len(shown) <= room
     assert shown.removeprefix("…").removesuffix("…") in text
     assert shown == text or "…" in shown
+
+
+@given(texts, st.integers(20, 80), texts)
+def test_a_fact_is_in_one_line_and_fits(text: str, room: int, question: str) -> None:
+    shown = fact(text, QuestionWords.of(question.split()), room)
+
+    assert len(shown) <= room
+    assert shown == " ".join(shown.split())
+
+
+def test_a_fact_is_the_whole_sentences_that_hold_the_words() -> None:
+    before = "The harbour is old. " * 30
+    sentences = "The crane was repaired, e.g. its motor, by Okonkwo. It is painted red."
+    after = " Boats come in at night." * 30
+    words = QuestionWords.of("who repaired crane".split())
+
+    assert fact(sentences, words, 80) == sentences
+    assert fact(before + sentences + after, words, 90) == f"… {sentences} …"
+    assert fact(before + sentences + after, words, 60) == (
+        "… The crane was repaired, e.g. its motor, by Okonkwo. …"
+    )
+    assert "repaired" in fact(before + sentences, words, 30)
+    assert fact(before, QuestionWords.of([]), 60).startswith("The harbour is old.")
+
+
+def test_a_fact_is_looked_for_in_the_passage_that_is_shown() -> None:
+    first, second = "The crane is red. " * 9, "The crane is blue. " * 9
+    words = QuestionWords.of(["crane"])
+
+    shown = fact(first + second, words, 60, (len(first), len(first + second)))
+
+    assert "blue" in shown
+    assert "red" not in shown
 
 
 def test_a_snippet_shows_the_place_with_most_of_the_question() -> None:

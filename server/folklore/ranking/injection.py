@@ -1,8 +1,8 @@
-"""Form in which a hook gives a memory: in full, as a headline, or not at all; and which memories an edit concerns.
+"""Form in which a hook gives a memory: whole, as a headline, or not at all; and which memories an edit concerns.
 
-A headline takes 13 tokens, a note in full about 50, the header 26. A memory that answers spares a wrong turn of some
-700 tokens, so a headline pays from 13 / 700 on; in full from where about half answer, and a read would follow. Answers
-to what people type are rare (three in a hundred candidates), so that these thresholds are low.
+In a blind trial of 150 prompts, plans were in accordance with the fact in 32 % without notes, 77 % with headlines and
+86 % with the three best memories whole: a headline ends before its fact, and hardly ever is the rest read. A note beside
+the point costs its tokens and little else.
 """
 
 import re
@@ -11,11 +11,12 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
-# Least confidence of a note in full, of a headline, and of the best match of a text, below which the header costs more
-# than what follows is worth.
-FULL, LIKELY, SPEAK = 0.3, 0.008, 0.045
-# Notes in full and headlines of one prompt.
-_MOST_FULL, _MOST_HEADLINES = 2, 5
+# Least confidence of the best match of a text, of a whole note and of a headline. The header and a whole note take 70
+# tokens, and one that answers spares a wrong turn of some 700: worth it from one in twelve to one in twenty on, since
+# of what people type few have an answer here. A headline, 13 tokens, pays from one in fifty to one in a hundred on.
+SPEAK, FULL, LIKELY = 0.06, 0.05, 0.008
+# Whole notes and headlines of one prompt.
+_MOST_FULL, _MOST_HEADLINES = 3, 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3

@@ -174,7 +174,7 @@ async def test_notes_that_answer_alike_are_few_and_a_headline_comes_once_more_in
 
     text = await hook(client, PORT)
 
-    assert 1 <= text.count("\n- ") <= 7
+    assert 1 <= text.count("\n- ") <= 8
     assert estimate(text) <= 350
     port = next(
         port for port, id_ in ids.items() if f"- {id_[-8:]} The invoice" in text
@@ -189,7 +189,9 @@ async def test_notes_that_answer_alike_are_few_and_a_headline_comes_once_more_in
     ].count(ids[port]) == 1
 
 
-async def test_long_notes_are_cut_to_what_fits_the_prompt(client: Client) -> None:
+async def test_a_long_note_is_cut_between_sentences_around_what_fits_the_prompt(
+    client: Client,
+) -> None:
     filler = "Nothing of interest happened in the office on that day either. " * 10
     await kept(
         client,
@@ -198,8 +200,21 @@ async def test_long_notes_are_cut_to_what_fits_the_prompt(client: Client) -> Non
 
     text = await hook(client, PORT)
 
-    assert "listens on port 8443" in text
-    assert estimate(text) <= 350
+    assert "The invoice service listens on port 8443, on which it takes TLS." in text
+    assert estimate(text) <= 120
+
+
+async def test_the_summary_of_a_long_note_stands_for_it(client: Client) -> None:
+    draft = {
+        "content": "The invoice service listens on port 8443, on which it takes TLS. "
+        + "Nothing of interest happened in the office on that day either. " * 10,
+        "summary": "The invoice service listens on port 8443; 8442 is taken.",
+    }
+    await client.call_tool("memory_store", draft)
+
+    assert "by tester] The invoice service listens on port 8443; 8442 is taken." in (
+        await hook(client, PORT)
+    )
 
 
 async def test_a_session_has_a_budget(

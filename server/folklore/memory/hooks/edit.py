@@ -8,7 +8,7 @@ from uuid import UUID
 
 from folklore.background import on_texts, stop_if_abandoned
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.matches import Match, inject, recalled
+from folklore.memory.hooks.matches import Match, fact_of, inject, recalled
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
@@ -16,6 +16,7 @@ from folklore.model import Filters, Recalled
 from folklore.ranking.injection import CODE, CONCERNED, MOST_OF_EDIT, edit_worth
 from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.paths import plain_path
+from folklore.text.query.question import QuestionWords
 
 # Candidates of an edit, by words.
 _CANDIDATES = 30
@@ -73,12 +74,13 @@ async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[M
     if scope.space is None or scope.space.empty:
         return []
     names, filters = {scope.space.id: scope.space.name}, Filters(paths=(edit.path,))
+    words = QuestionWords.of(edit.words.split())
     page = await context.memory.memories.list(
         names, filters, limit=MOST_OF_EDIT, now=context.now
     )
     return [
-        Match(Recalled(memory), scope.space.id, 1.0, memory.summary or memory.content)
-        for memory in page.memories
+        Match(result, scope.space.id, 1.0, fact_of(result, words))
+        for result in map(Recalled, page.memories)
     ]
 
 

@@ -22,14 +22,15 @@ from folklore.text import tokens
 from folklore.text.byline import byline
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import asked
-from folklore.text.query.snippet import line
+from folklore.text.query.question import QuestionWords
+from folklore.text.query.snippet import fact
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
 _SLOW, _LATE = 1.5, 4.0
 # Days from which a note says "verify".
 _OLD = 30
-# Tokens of a note in full, since memory_get reads a whole one, and of a headline.
-_FULL, _HEADLINE = 90, 13
+# Tokens of the text of a whole note, and of a headline.
+_FULL, _HEADLINE = 60, 13
 # Tokens of the notes of a session until it is compacted: clients call hooks for tasks and results of subagents too.
 _SESSION_TOKENS = 4_000
 _BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
@@ -44,7 +45,7 @@ class Match:
     result: Recalled
     namespace: UUID
     confidence: float
-    # Its text or what of a long one matches best.
+    # Its text, of a long one the summary or the sentences that match best.
     text: str
 
     @property
@@ -101,17 +102,24 @@ async def recalled(
     order = await ranked(context.memory, search)
     places = {space.name: space.id for space in scope.spaces}
     results = (await page(context.memory, order)).memories
-    room = _FULL * tokens.CHARACTERS_PER_TOKEN
     return order.retrieval, [
         Match(
             one,
             places[memory.namespace],
             order.scores[memory.id],
-            line(memory.content, search.words, room),
+            fact_of(one, search.words),
         )
         for one in results
         for memory in [one.memory]
     ]
+
+
+def fact_of(result: Recalled, words: QuestionWords) -> str:
+    """Return what a whole note says: the text, of a long one the summary, or else the sentences that hold the words."""
+    memory, room = result.memory, _FULL * tokens.CHARACTERS_PER_TOKEN
+    if memory.summary is not None and len(memory.content) > room:
+        return fact(memory.summary, words, room)
+    return fact(memory.content, words, room, result.passage)
 
 
 async def inject(
@@ -195,14 +203,14 @@ async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Mat
 
 
 def note_of(context: RequestContext, match: Match) -> str:
-    """Return a note in full: id, age, author, and the text or what of a long one fits."""
+    """Return a whole note: id, age, author, and the text or what of a long one matches."""
     memory, stale = match.result.memory, match.result.stale
     days = max((context.now - memory.order_time).days, 0)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
     changed = f", {stale[0].path} changed since" if stale else ""
     verify = f"{changed}, verify" if changed or days >= _OLD else ""
     by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
-    return f"- [{short(memory.id)}, {age}{verify}, by {by}] {tokens.fit(match.text, _FULL)}"
+    return f"- [{short(memory.id)}, {age}{verify}, by {by}] {match.text}"
 
 
 def headline_of(match: Match) -> str:

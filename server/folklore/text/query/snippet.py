@@ -9,6 +9,10 @@ from folklore.text.tokens import ELLIPSIS, last_space
 
 # Begin of a sentence, a line or a list entry.
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+# End of a sentence or a line as far as a fact is cut there: an abbreviation goes on in small letters.
+_BOUNDARY = re.compile(
+    r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[\u3002\uff01\uff1f])\s*|\s*\n\s*"
+)
 # Share of the room before the first matching word, if no sentence begins there.
 _LEAD = 0.25
 
@@ -39,6 +43,74 @@ def snippet(
 def line(text: str, words: QuestionWords, room: int) -> str:
     """Return the snippet of a text in one line."""
     return snippet(" ".join(text.split()), words, room)
+
+
+def fact(
+    text: str, words: QuestionWords, room: int, passage: tuple[int, int] | None = None
+) -> str:
+    """Return at most `room` characters of a text in one line, as whole sentences where they fit.
+
+    Of a longer text these are the sentences in sequence that hold most of the question's words, of one with a `passage`
+    those in it; a sentence that is longer by itself is cut around the words.
+    """
+    whole = " ".join(text.split())
+    if len(whole) <= room:
+        return whole
+    begin, end = passage or (0, len(text))
+    part = text[begin:end]
+    room -= 2 * (len(ELLIPSIS) + 1)
+    first, last = _best_sentences(part, words, room)
+    chosen = " ".join(part[first:last].split())
+    if len(chosen) > room:
+        return snippet(chosen, words, room)
+    before = f"{ELLIPSIS} " if text[: begin + first].strip() else ""
+    after = f" {ELLIPSIS}" if text[begin + last :].strip() else ""
+    return f"{before}{chosen}{after}"
+
+
+def _best_sentences(text: str, words: QuestionWords, room: int) -> tuple[int, int]:
+    """Return the range of the sentences in sequence that fit and hold the words of most weight.
+
+    The first of equal ones is taken. A first sentence that does not fit is taken alone.
+    """
+    sentences = _sentences(text)
+    held: list[dict[str, float]] = [{} for _ in sentences]
+    number = 0
+    for place, _, word, weight in words.places(text):
+        while place >= sentences[number][1] and number + 1 < len(sentences):
+            number += 1
+        held[number][word] = weight
+    best = -1.0
+    span = sentences[0]
+    # At most 500 of any number of sentences: places are as many.
+    starts = [index for index, words_held in enumerate(held) if words_held] or [0]
+    for first in starts:
+        begin = sentences[first][0]
+        found: dict[str, float] = {}
+        for last in range(first, len(sentences)):
+            end = sentences[last][1]
+            if last > first and end - begin > room:
+                break
+            found |= held[last]
+            weight = sum(found.values())
+            # More sentences than hold the words are welcome where they follow.
+            if weight > best + 1e-9 or (begin == span[0] and weight > best - 1e-9):
+                best = weight
+                span = (begin, end)
+    return span
+
+
+def _sentences(text: str) -> list[tuple[int, int]]:
+    """Return the ranges of the sentences and lines of a text, at least one."""
+    ranges: list[tuple[int, int]] = []
+    begin = 0
+    for boundary in _BOUNDARY.finditer(text):
+        if boundary.start() > begin:
+            ranges.append((begin, boundary.start()))
+        begin = boundary.end()
+    if begin < len(text) or not ranges:
+        ranges.append((begin, len(text)))
+    return ranges
 
 
 def _best_span(
