@@ -1,12 +1,19 @@
 """A decision and its reversal have nearly the same words and are two answers: recall brings both."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import get_args
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
+from folklore.db.database import Database
+from folklore.embedding.protocol import Model
 from folklore.memory import serializers
-from folklore.model import Relation
+from folklore.memory.context import MemoryContext
+from folklore.model import Draft, Relation
+from tests import embedders
 from tests.person import NOON, Person, contents
 
 # By kind: a question, a text with a gap, and the words in that gap before and after the decision was reversed.
@@ -221,3 +228,86 @@ async def test_the_newer_of_two_comes_first_only_on_one_subject(
     assert contents(await person.recall(question))[0] == (
         after if same and days > 1 else before
     )
+
+
+BEFORE = "The mail service sends invoices at night in one batch, after the accounts were closed for the day."
+AFTER = "Invoices are no longer sent in a nightly batch: mail goes out as soon as each order is paid."
+
+
+class AtAnAngle(embedders.ByLetter):
+    """Gives BEFORE and the question one vector, AFTER another of a given cosine with it, and the rest a third."""
+
+    def __init__(self, cosine: float, *, contextual: bool) -> None:
+        super().__init__()
+        self.cosine, self.contextual = cosine, contextual
+
+    async def model(self) -> Model:
+        return Model("fake", f"angle-{self.contextual}", 8, contextual=self.contextual)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), 8), dtype=np.float32)
+        for place, text in enumerate(texts):
+            if text == AFTER:
+                vectors[place, :2] = self.cosine, (1.0 - self.cosine**2) ** 0.5
+            else:
+                vectors[place, 2 if text.startswith("Sprint") else 0] = 1.0
+        return vectors
+
+    async def probe(self) -> NDArray[np.float32]:
+        vector = np.zeros(8, dtype=np.float32)
+        vector[7] = 1.0
+        return vector
+
+
+@pytest.mark.parametrize(
+    ("cosine", "contextual", "same"),
+    [(0.64, False, False), (0.69, False, True), (0.69, True, False), (0.75, True, True)],
+)  # fmt: skip
+async def test_which_texts_are_on_one_subject_follows_from_the_model(
+    database: Database, cosine: float, *, contextual: bool, same: bool
+) -> None:
+    person = Person(
+        MemoryContext.of(database, AtAnAngle(cosine, contextual=contextual))
+    )
+    await person.at(NOON - timedelta(days=90)).keep(BEFORE)
+    await person.keep(
+        AFTER, *(f"Sprint {number} was planned on a Monday." for number in range(20))
+    )
+
+    found = contents(
+        await person.recall("are invoices of the mail service in a batch at night?")
+    )
+
+    assert found[0] == (AFTER if same else BEFORE)
+
+
+@pytest.mark.parametrize(
+    ("kind", "dialogue"), [("note", True), ("episodic", True), ("decision", False)]
+)
+async def test_a_turn_of_a_dialogue_does_not_replace_one_of_another_session(
+    person: Person, kind: str, *, dialogue: bool
+) -> None:
+    for days, session, said in ((90, "spring", BEFORE), (0, "summer", AFTER)):
+        lines = [f"How is the shop this {session}?", said, f"And what a {session}!"]
+        await person.at(NOON - timedelta(days=days)).keep(
+            *(Draft(line, kind=kind, session=session) for line in lines)
+        )
+
+    found = contents(
+        await person.recall("are invoices of the mail service in a batch at night?")
+    )
+
+    assert found[0] == (BEFORE if dialogue else AFTER)
+
+
+async def test_facts_that_name_a_session_each_still_replace_each_other(
+    person: Person,
+) -> None:
+    for days, session, said in ((90, "spring", BEFORE), (0, "summer", AFTER)):
+        await person.at(NOON - timedelta(days=days)).keep(Draft(said, session=session))
+
+    found = contents(
+        await person.recall("are invoices of the mail service in a batch at night?")
+    )
+
+    assert found[0] == AFTER

@@ -28,6 +28,8 @@ from folklore.text.words import separated
 log = get_logger(__name__)
 
 _REFLECTION = "reflection"
+# Kinds of memories that may be turns of a dialogue; those of the others, as of decisions, state something.
+_TURNS = ("note", "episodic")
 # Characters of a statement, which alone is on one subject, and of one whose words are compared: one other word changes
 # the vector of a few.
 _STATEMENT, _FEW_WORDS = 300, 80
@@ -289,7 +291,8 @@ def _newer_on_subject(
 ) -> Iterator[tuple[UUID, UUID]]:
     """Yield pairs of candidates on one subject, the older one and the newer one.
 
-    One from beyond the results must be newer by a day. Turns of one session are no versions of each other.
+    One from beyond the results must be newer by a day. Memories of one session are no versions of each other, nor are
+    turns of two dialogues.
     """
     ids = [id_ for id_ in ids if len(candidates.all[id_].content) <= _STATEMENT]
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
@@ -300,8 +303,29 @@ def _newer_on_subject(
         return
     for older, newer in np.argwhere(_replaced(candidates, ids, lead)).tolist():
         one, other = candidates.all[ids[older]], candidates.all[ids[newer]]
-        if one.place is None or other.place is None or one.place[0] != other.place[0]:
+        if one.place is None or other.place is None:
             yield one.id, other.id
+            continue
+        same_session = one.place[0] == other.place[0]
+        turns = _is_turn(candidates, one) and _is_turn(candidates, other)
+        if not same_session and not turns:
+            yield one.id, other.id
+
+
+def _is_turn(candidates: Candidates, candidate: Candidate) -> bool:
+    """Return True for a turn of a dialogue: it has others of its session beside it and is of no kind that states."""
+    if candidate.place is None or candidate.kind not in _TURNS:
+        return False
+    neighbours = candidates.beside[candidates.rows[candidate.id], :2]
+    return candidate.place[1] > 0 or bool((neighbours >= 0).any())
+
+
+def _same_subject(retrieval: Retrieval) -> float:
+    """Return the cosine from which two texts are on the same subject, with the model of the question's vector."""
+    model, unrelated = retrieval.dense.model, retrieval.dense.unrelated
+    if model is None or not model.contextual:
+        return numbers.SAME_SUBJECT
+    return unrelated + (1.0 - unrelated) * numbers.SAME_SUBJECT_IN_CONTEXT
 
 
 def _replaced(
@@ -319,7 +343,7 @@ def _replaced(
         shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9
     )
     alike = vectors @ vectors.T >= np.where(
-        lead > _OCCASION, numbers.SAME_SUBJECT, numbers.SIMILAR
+        lead > _OCCASION, _same_subject(candidates.retrieval), numbers.SIMILAR
     )
     texts = [candidates.all[id_].content for id_ in ids]
     for identifier in candidates.retrieval.search.words.identifiers:
