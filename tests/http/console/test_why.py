@@ -69,7 +69,7 @@ async def test_weights_are_in_the_address_and_change_the_answer(ann: Visitor) ->
 
 
 WRONG: list[tuple[dict[str, str], str]] = [
-    ({"dense": "x"}, "dense"), ({"dense": "-1"}, "dense"), ({"dense": "nan"}, "dense"), ({"preset": "none"}, "preset"),
+    ({"dense": "x"}, "dense"), ({"dense": "-1"}, "dense"), ({"dense": "nan"}, "dense"), ({"preset": "unknown"}, "preset"),
     ({"limit": "0"}, "limit"), ({"limit": "x"}, "limit"), ({"dense": "0", "keyword": "0"}, "weights"),
 ]  # fmt: skip
 

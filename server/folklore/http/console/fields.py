@@ -128,10 +128,11 @@ def changed_values(
         for name, text in changed.items()
         if not text.strip() and FIELDS[name].clearable
     )
+    for name, text in changed.items():
+        if not text.strip() and name not in clear and FIELDS[name].type != "language":
+            raise InvalidInput(name, "is empty.", hint="Give a value.")
     values = {
-        name: _value(name, text)
-        for name, text in changed.items()
-        if text.strip() or (name not in clear and FIELDS[name].type != "language")
+        name: _value(name, text) for name, text in changed.items() if text.strip()
     }
     return _checked(values), clear
 
