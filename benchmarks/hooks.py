@@ -80,16 +80,7 @@ async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> I
         namespace=lambda: project,
         usage=lambda: app.usage,
     )
-    if moment.type == "edit":
-        request = HookRequest(
-            event="PostToolUse",
-            path=moment.path,
-            text=moment.text,
-            session=session_name,
-        )
-    else:
-        request = HookRequest(prompt=moment.text, session=session_name)
-    text = (await service.call(request)).text
+    text = (await service.call(moment.request(session_name))).text
     asked = False
     if moment.type == "statement":
         asked = (
@@ -110,9 +101,15 @@ async def measure_set(
     path: Path,
     beside: Sequence[dict[str, Any]],
     cues: Mapping[tuple[str, str], list[str]],
+    memories_path: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of typed prompts, by category, of edits and of statements."""
+    """Return the rows of typed prompts, by category, of statements, and of each other kind of moment.
+
+    `memories_path` is another set that has the memories.
+    """
     memories, moments = read_moments(path)
+    if memories_path is not None:
+        memories, _ = read_moments(memories_path)
     memories = with_cues(memories, cues)
     found = []
     async with open_store() as store_:
@@ -129,13 +126,14 @@ async def measure_set(
     categories = dict.fromkeys(
         one.moment.category for one in helped if one.moment.type == "prompt"
     )
-    kinds = [
-        ("prompt", None),
-        *(("prompt", name) for name in categories),
-        ("edit", None),
+    types = dict.fromkeys(moment.type for moment in moments)
+    kinds: list[tuple[str, str | None]] = [
+        (type_, None) for type_ in types if type_ != "statement"
     ]
+    kinds[1:1] = [("prompt", name) for name in categories]
     rows = [_row(path.stem, kind, category, helped, others) for kind, category in kinds]
-    for kind, worth in (("statement", True), ("other sentence", False)):
+    statements = [("statement", True), ("other sentence", False)]
+    for kind, worth in statements if "statement" in types else []:
         asked = [
             float(one.asked)
             for one in found
@@ -330,6 +328,11 @@ def measure_start(home: str) -> dict[str, float | bool]:
     help="JSON Lines with the cues of memories, by namespace and source.",
 )
 @click.option(
+    "--memories",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="A set of which the memories are those of SETS.",
+)
+@click.option(
     "--latency/--no-latency", default=True, help="Measure times at 10,000 memories too."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
@@ -337,6 +340,7 @@ def hooks(
     sets: tuple[Path, ...],
     beside: Path | None,
     cues_path: Path | None,
+    memories: Path | None,
     latency: bool,
     as_json: bool,
 ) -> None:
@@ -346,7 +350,9 @@ def hooks(
     )  # the SDK warns that the tool is not listed
     lines = [] if beside is None else others(read_set(beside), _BESIDE)
     cues = {} if cues_path is None else read_cues(cues_path)
-    rows = [row for path in sets for row in asyncio.run(measure_set(path, lines, cues))]
+    rows = []
+    for path in sets:
+        rows += asyncio.run(measure_set(path, lines, cues, memories))
     figures: dict[str, Any] = {}
     if latency:
         os.environ["FOLKLORE_JOBS__ENABLED"] = "false"

@@ -147,7 +147,7 @@ class App:
                 self.settings, given, remote=caller.token is not None
             ),
             clock=self.now,
-            edit_notes=self.settings.edit_notes,
+            moments=self.settings.moments,
         )
 
     @cached_property

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 from urllib.parse import SplitResult, urlsplit
 
 from pydantic import (
@@ -34,6 +34,8 @@ from folklore.errors import ConfigInvalid, field_errors
 from folklore.lazy import yaml
 from folklore.model import Demand, SecretPolicy
 
+# Moments of a session at which hooks give notes.
+Moment = Literal["prompt", "edit", "read", "failure", "question", "subagent"]
 Provider = Literal["auto", "bundled", "minilm", "openai", "ollama", "fastembed", "none"]
 
 _PREFIX = "FOLKLORE_"
@@ -285,7 +287,7 @@ class Settings(_Section):
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
     time_zone: _Text = None
     read_only: bool = False
-    edit_notes: bool = True
+    moments: tuple[Moment, ...] = get_args(Moment)
     tools: Literal["all", "core"] = "all"
     # YAML reads a bare off as false.
     secrets: Annotated[

@@ -537,6 +537,7 @@ def test_hooks_of_codex_are_appended_and_removed_alone(home: Path) -> None:
     assert sorted(hooks) == [
         "PostToolUse",
         "PreCompact",
+        "PreToolUse",
         "SessionStart",
         "Stop",
         "UserPromptSubmit",

@@ -57,16 +57,24 @@ def test_hooks_call_the_hidden_tool_with_arguments_that_it_takes() -> None:
             assert handler["input"]["event"] == event
 
 
-def test_hooks_of_claude_code_and_codex_differ_in_the_name_of_the_server_and_in_edits_alone() -> (
+def test_hooks_of_claude_code_and_codex_differ_in_the_name_of_the_server_and_in_tools_alone() -> (
     None
 ):
     claude, codex = (read(name)["hooks"] for name in HOOKS)
-    edits = [hooks.pop("PostToolUse") for hooks in (claude, codex)]
+    failures = claude.pop("PostToolUseFailure")
+    tools = [
+        [hooks[event][0].pop("matcher") for event in ("PreToolUse", "PostToolUse")]
+        for hooks in (claude, codex)
+    ]
 
     assert json.dumps(claude).replace(
         '"plugin:folklore:folklore"', '"folklore"'
     ) == json.dumps(codex)
-    assert [group["matcher"] for [group] in edits] == ["Edit|Write", "apply_patch"]
+    assert tools == [
+        ["Edit|Write|NotebookEdit|AskUserQuestion|Agent|Task", "Read|Bash"],
+        ["apply_patch|request_user_input|spawn_agent", "Bash"],
+    ]
+    assert [group["matcher"] for group in failures] == ["Bash"]
 
 
 def test_the_skill_is_the_same_in_both_packages() -> None:

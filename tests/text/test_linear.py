@@ -30,7 +30,16 @@ from folklore.text import (
 )
 from folklore.text.dates import date_terms, expressions, translation, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
-from folklore.text.hooks import edits, injected, marks, prompts, statements
+from folklore.text.hooks import (
+    edits,
+    failures,
+    injected,
+    marks,
+    prompts,
+    shell,
+    statements,
+    tool_calls,
+)
 from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
 from folklore.text.secrets import context, finder as secrets, key_formats, values
 from tests.linear_time import assert_linear_time
@@ -78,6 +87,14 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "query.highlight.highlight_pattern": highlight.highlight_pattern,
     "query.highlight.highlighted": lambda it: highlight.highlighted(it, ASKED.pattern(0)),
     "query.highlight.words_of": highlight.words_of, "hooks.injected.block": lambda it: injected.block(it, [it]),
+    "hooks.failures.looks_failed": failures.looks_failed,
+    "hooks.failures.without_exit_code": failures.without_exit_code,
+    "hooks.failures.failure_question": lambda it: failures.failure_question(it, it),
+    "hooks.shell.file_shown": lambda it: (shell.file_shown(it), shell.file_shown(f"cat {it}")),
+    "hooks.tool_calls.ToolCall": lambda it: (
+        tool_calls.ToolCall("PostToolUse", it, {"file_path": it, "content": it}, it).moment,
+        tool_calls.ToolCall("PostToolUse", it, {"command": it}, {"stdout": it}).moment,
+    ),
     "hooks.injected.encoded": injected.encoded, "hooks.injected.without_blocks": injected.without_blocks,
     "hooks.marks.neutralised": marks.neutralised, "hooks.marks.mark_places": marks.mark_places,
     "byline.byline": lambda it: byline.byline(it, it, None, UTC),

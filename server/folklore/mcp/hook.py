@@ -18,6 +18,7 @@ from folklore.memory.service import Operations
 # The event whose answer clients read as plain text, and the answer that adds nothing to others: for no content at all,
 # Claude Code shows the assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
 _PLAIN, _SILENCE = "PreCompact", "{}"
+_HELD = "Folklore has notes that may answer this. Read them first; if they do not, ask the same question again."
 
 
 class _Lenient(Part):
@@ -48,7 +49,11 @@ def _output(event: str, answer: HookAnswer) -> str:
         )
     if event == _PLAIN:  # it is added to the instructions for the summary
         return answer.text
-    output = {"hookEventName": event, "additionalContext": answer.text}
+    output: JsonDict = {"hookEventName": event, "additionalContext": answer.text}
+    if answer.holds:
+        output |= {"permissionDecision": "deny", "permissionDecisionReason": _HELD}
+    if answer.arguments is not None:
+        output["updatedInput"] = dict(answer.arguments)
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
 
 

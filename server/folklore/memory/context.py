@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, S
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
+from folklore.config import Moment
 from folklore.db.database import Database
 from folklore.db.standby import Standby
 from folklore.db.stores import changes, embeddings, recall
@@ -257,7 +258,7 @@ class RequestContext:
     or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
     the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
     it can see. `model_of` chooses a model by the settings, with other properties of `embedding`. Work that lasts reads
-    the time from `clock`, and gives `report` the steps done, and all. Without `edit_notes`, edits get no notes. `copy`
+    the time from `clock`, and gives `report` the steps done, and all. Hooks give notes at these `moments`. `copy`
     is the caller's working copy, where this process has it: never over HTTP, where the server's own directory says
     nothing about the caller.
     """
@@ -283,7 +284,7 @@ class RequestContext:
     )
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: Advance = lambda _done, _all: None
-    edit_notes: bool = True
+    moments: Sequence[Moment] = get_args(Moment)
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from datetime import datetime
@@ -513,11 +514,32 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
     lasting = True
 
 
-class HookRequest(Request, Returns[results.HookAnswer]):
-    """Answer an event of an assistant's session: SessionStart, UserPromptSubmit, PostToolUse, Stop or PreCompact.
+def _from_json(value: object) -> object:
+    """Return what a text of JSON means: clients pass objects on as such, or as texts."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
 
-    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session. An
-    edit has a `path` with the new `text`, or the `content` of a new file, or a patch as `command`.
+
+def _arguments_of_tool(value: object) -> object:
+    parsed = _from_json(value)
+    return parsed if isinstance(parsed, Mapping) else {}
+
+
+# Arguments of a tool, empty if they are none, and what it returned.
+ToolArguments = Annotated[dict[str, JsonValue], BeforeValidator(_arguments_of_tool)]
+ToolResponse = Annotated[JsonValue, BeforeValidator(_from_json)]
+
+
+class HookRequest(Request, Returns[results.HookAnswer]):
+    """Answer an event of an assistant's session, such as UserPromptSubmit, PreToolUse or Stop.
+
+    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session. A
+    call of a tool has the `tool`, its arguments as `tool_input`, and afterwards what it returned or the `error`; an
+    edit may have a `path` with the new `text`, or the `content` of a new file, or a patch as `command` instead.
     """
 
     event: str = "UserPromptSubmit"
@@ -530,6 +552,10 @@ class HookRequest(Request, Returns[results.HookAnswer]):
     text: LongText = ""
     content: LongText = ""
     command: LongText = ""
+    tool: str = ""
+    tool_input: ToolArguments = {}
+    tool_response: ToolResponse = None
+    error: LongText = ""
 
 
 class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 from uuid import UUID
 
 from folklore.errors import FolkloreError
@@ -165,10 +165,16 @@ class RelateResult:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """Text for the assistant, empty for silence; with `asks` it is to do something before its turn ends."""
+    """Text for the assistant, empty for silence; with `asks` it is to do something before its turn ends.
+
+    With `holds` it is to read the text before it puts a question to the person. `arguments` take the place of those of
+    the tool that it is about to call.
+    """
 
     text: str = ""
     asks: bool = False
+    holds: bool = False
+    arguments: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,7 +132,7 @@ async def test_notes_of_edits_can_be_switched_off(
     client: Client, settings: Settings
 ) -> None:
     await kept(client, MONEY, *OTHERS)
-    app = App(settings.model_copy(update={"edit_notes": False}))
+    app = App(settings.model_copy(update={"moments": ("prompt",)}))
     async with connected(build_server(app.service)) as silent:
         assert await edited(silent) == ""
     await app.close()

@@ -10,11 +10,10 @@ from folklore.background import on_texts, stop_if_abandoned
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import Match, fact_of, inject, recalled
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Recalled
 from folklore.ranking.injection import CODE, CONCERNED, MOST_OF_EDIT, edit_worth
-from folklore.text.hooks.edits import Edit, edit_of
+from folklore.text.hooks.edits import Edit
 from folklore.text.paths import plain_path
 from folklore.text.query.question import QuestionWords
 
@@ -23,34 +22,31 @@ _CANDIDATES = 30
 
 
 async def notes_for_edit(
-    context: RequestContext, scope: HookScope, request: HookRequest
+    context: RequestContext, scope: HookScope, event: str, edit: Edit
 ) -> HookAnswer:
     """Return the notes that an edit concerns and that its session was not given yet, mostly silence."""
-    edit = edit_of(request.path, request.text or request.content, request.command)
-    if edit is None or scope.ledger is None or not context.edit_notes:
-        return HookAnswer()
-    path = edit.path
+    matches = await concerned_by(context, scope, edit)
+    return HookAnswer(await inject(context, scope, event, matches))
+
+
+async def path_in_repository(context: RequestContext, path: str, directory: str) -> str:
+    """Return a path as memories have it: relative to the root of the repository, or to the session's directory."""
     if context.copy is not None:
         path = (await asyncio.to_thread(context.copy.spellings, path))[0]
-    # As memories have it: relative to the root of the repository, or to the session's directory.
-    edit = replace(
-        edit, path=plain_path(path).removeprefix(f"{plain_path(request.directory)}/")
-    )
-    return HookAnswer(
-        await inject(
-            context, scope, request.event, await _matches(context, scope, edit)
-        )
-    )
+    return plain_path(path).removeprefix(f"{plain_path(directory)}/")
 
 
-async def _matches(
-    context: RequestContext, scope: HookScope, edit: Edit
+async def concerned_by(
+    context: RequestContext, scope: HookScope, edit: Edit, *, tied: bool = False
 ) -> list[Match]:
-    """Return the memories of exactly this file, and those that share enough words with the edit, best first."""
-    tied, (shared, matches) = await asyncio.gather(
+    """Return the memories of exactly this file, and those that share enough words with the edit, best first.
+
+    With `tied`, those of which paths, text or cues name the file, a file next to it or a folder above it.
+    """
+    of_file, (shared, matches) = await asyncio.gather(
         _tied(context, scope, edit), _sharing(context, scope, edit)
     )
-    candidates = [*tied, *matches]
+    candidates = [*of_file, *matches]
 
     def worths() -> dict[UUID, float]:
         result = {}
@@ -58,9 +54,9 @@ async def _matches(
             stop_if_abandoned()
             memory = match.result.memory
             words = shared.get(match.id, 0.0)
-            result[match.id] = edit_worth(
-                words, edit.path, memory.paths, memory.content
-            )
+            text = "\n".join([memory.content, *memory.cues])
+            worth = edit_worth(words, edit.path, memory.paths, text)
+            result[match.id] = 0.0 if tied and worth == words else worth
         return result
 
     worth = await on_texts(worths, _characters(candidates))

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks import edit, start, store_request
+from folklore.memory.hooks import moments, start, store_request
 from folklore.memory.hooks.matches import inject, matches_of
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.hooks.stated import record_quotations, record_statements
@@ -33,7 +33,8 @@ async def notes_for_prompt(
     prompt = without_blocks(request.prompt).strip()
     if not prompt or scope.ledger is None:
         return HookAnswer()
-    question = "" if is_remark(prompt) else prompt
+    asks = "prompt" in context.moments and not is_remark(prompt)
+    question = prompt if asks else ""
     matches, _ = await asyncio.gather(
         matches_of(context, scope, question, least=LIKELY, limit=_MATCHES),
         _record(context, scope, prompt),
@@ -58,8 +59,9 @@ _ANSWERS: Mapping[
 ] = {
     "SessionStart": start.notes_for_start,
     "UserPromptSubmit": notes_for_prompt,
-    "PreToolUse": edit.notes_for_edit,
-    "PostToolUse": edit.notes_for_edit,
+    "PreToolUse": moments.notes_for_tool,
+    "PostToolUse": moments.notes_for_tool,
+    "PostToolUseFailure": moments.notes_for_tool,
     "Stop": store_request.ask_at_stop,
     "PreCompact": store_request.ask_before_compaction,
 }
@@ -67,8 +69,11 @@ _ANSWERS: Mapping[
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
     """Answer an event; one that this server does not know, and all in a paused session, with silence."""
-    if request.event not in _ANSWERS:
+    answer = _ANSWERS.get(request.event)
+    if answer is None:
         return HookAnswer()
+    if answer is moments.notes_for_tool and moments.moment_of(request) is None:
+        return HookAnswer()  # of most commands, without a question to the database
     scope = await scope_of(context, request)
     if scope.paused:
         return HookAnswer()
@@ -76,6 +81,4 @@ async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnsw
         "prompt": without_private(request.prompt),
         "message": without_private(request.message),
     }
-    return await _ANSWERS[request.event](
-        context, scope, request.model_copy(update=texts)
-    )
+    return await answer(context, scope, request.model_copy(update=texts))

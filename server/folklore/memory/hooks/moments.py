@@ -1,0 +1,148 @@
+"""Notes at moments at which nobody asks: calls of tools that edit or read a file, failed, or are about to ask.
+
+A note that is given unasked must be likelier to help than one that a prompt gets.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from folklore.config import Moment
+from folklore.memory.context import RequestContext
+from folklore.memory.hooks.edit import (
+    concerned_by,
+    notes_for_edit,
+    path_in_repository,
+)
+from folklore.memory.hooks.matches import Match, inject, matches_of
+from folklore.memory.hooks.scope import HookScope
+from folklore.memory.requests import HookRequest
+from folklore.memory.results import HookAnswer
+from folklore.ranking.injection import IGNORED
+from folklore.text.hooks.edits import Edit, edit_of
+from folklore.text.hooks.failures import failure_question
+from folklore.text.hooks.injected import without_blocks
+from folklore.text.hooks.prompts import without_private
+from folklore.text.hooks.tool_calls import (
+    Failure,
+    FileRead,
+    PersonQuestion,
+    SubagentTask,
+    ToolCall,
+    ToolMoment,
+)
+
+# Least confidence of the best match, and of those beside it. The header and a note take about 75 tokens, and one that
+# answers spares some 700: worth it from one in nine on, and nobody has asked.
+_SPEAK, _BESIDE = 1 / 8, 1 / 50
+# Matches that are looked at, of which some may have been given before, and notes of one moment.
+_MATCHES, _NOTES = 10, 3
+# Characters of a file that is read that are asked.
+_READ = 2_000
+
+_NAMES: Mapping[type[ToolMoment], Moment] = {
+    Edit: "edit",
+    FileRead: "read",
+    Failure: "failure",
+    PersonQuestion: "question",
+    SubagentTask: "subagent",
+}
+
+
+def moment_of(request: HookRequest) -> ToolMoment | None:
+    """Return the moment of a session that a call of a tool is; None if it is none at which notes are given."""
+    if request.tool_input:
+        return ToolCall(
+            request.event,
+            request.tool,
+            request.tool_input,
+            request.tool_response,
+            request.error,
+        ).moment
+    # As definitions of hooks were that users have approved before.
+    return edit_of(request.path, request.text or request.content, request.command)
+
+
+async def notes_for_tool(
+    context: RequestContext, scope: HookScope, request: HookRequest
+) -> HookAnswer:
+    """Return the notes that a call of a tool needs and that its session was not given yet, mostly silence."""
+    moment = moment_of(request)
+    if moment is None or scope.ledger is None:
+        return HookAnswer()
+    if _NAMES[type(moment)] not in context.moments:
+        return HookAnswer()
+
+    if isinstance(moment, Edit | FileRead):
+        path = await path_in_repository(context, moment.path, request.directory)
+        moment = replace(moment, path=path)
+    if isinstance(moment, Edit):
+        return await notes_for_edit(context, scope, request.event, moment)
+
+    matches = await _matches(context, scope, moment)
+    fresh = await _not_given(context, scope, matches)
+    text = await inject(context, scope, request.event, fresh[:_NOTES])
+    if not text:
+        return HookAnswer()
+    if isinstance(moment, PersonQuestion):
+        # The notes come before the question does, and a question that is put again goes through.
+        return HookAnswer(text, holds=len(fresh) == len(matches))
+    if isinstance(moment, SubagentTask):
+        # What a session is given does not reach its sub-agents.
+        task = f"{moment.text}\n\n{text}"
+        return HookAnswer(text, arguments={**request.tool_input, moment.argument: task})
+    return HookAnswer(text)
+
+
+async def _matches(
+    context: RequestContext,
+    scope: HookScope,
+    moment: FileRead | Failure | PersonQuestion | SubagentTask,
+) -> list[Match]:
+    """Return the memories that a moment needs with some confidence, best first."""
+    if isinstance(moment, FileRead):
+        text = without_blocks(moment.text)[:_READ]
+        tied = await concerned_by(context, scope, Edit(moment.path, text), tied=True)
+        found = await _probable(context, scope, f"{moment.path}\n{text}")
+        known = {match.id for match in tied}
+        return [*tied, *(match for match in found if match.id not in known)]
+    question = without_private(without_blocks(_question_of(moment)))
+    return await _probable(context, scope, question)
+
+
+def _question_of(moment: Failure | PersonQuestion | SubagentTask) -> str:
+    if isinstance(moment, Failure):
+        return failure_question(moment.command, moment.output)
+    return moment.text
+
+
+async def _probable(
+    context: RequestContext, scope: HookScope, question: str
+) -> list[Match]:
+    """Return the matches of a question, if the best of them is likely enough to be given unasked."""
+    matches = await matches_of(context, scope, question, least=_BESIDE, limit=_MATCHES)
+    if not matches or matches[0].confidence < _SPEAK:
+        return []
+    return matches
+
+
+async def _not_given(
+    context: RequestContext, scope: HookScope, matches: Sequence[Match]
+) -> list[Match]:
+    """Return the matches that the session has in no form, if the best of them is likely enough."""
+    if not matches or scope.ledger is None:
+        return []
+    previous = await scope.ledger.given(
+        scope.ids,
+        scope.session,
+        [match.id for match in matches],
+        ignored=IGNORED,
+        now=context.now,
+    )
+    fresh = []
+    for match in matches:
+        past = previous.memories.get(match.id)
+        if past is None or not past.given:
+            fresh.append(match)
+    if not fresh or fresh[0].confidence < _SPEAK:
+        return []
+    return fresh
