@@ -117,7 +117,12 @@ class Machine:
         model = self.model.following(*script)
         self.run(
             _program("claude"),
-            *("-p", prompt, "--allowedTools", "mcp__plugin_folklore_folklore,Write"),
+            *(
+                "-p",
+                prompt,
+                "--allowedTools",
+                "mcp__plugin_folklore_folklore,Write,Read,Bash",
+            ),
             folder=self.repository(repository),
             ANTHROPIC_BASE_URL=model.url,
             ANTHROPIC_API_KEY="none",
@@ -372,6 +377,88 @@ def test_an_edit_gets_the_memory_that_is_tied_to_its_file(
 
     assert MONEY not in text_of(before)
     assert MONEY in text_of(after)
+
+
+READ = {"file_path": "prices.py"}
+FAILING = "echo 'ModuleNotFoundError: No module named freezegun' >&2; exit 3"
+FREEZE = "No module named freezegun: freeze time by time-machine."
+ASKED = "What is the webhook signature computed over?"
+
+
+def stored_among_others(machine: Machine, folder: Path, *memories: Json) -> None:
+    """Store memories, and more decisions than the start of a session shows."""
+    decisions = [
+        {"content": f"Harbour {number} keeps its lighthouse.", "kind": "decision"}
+        for number in range(13)
+    ]
+    export = folder / "memories.jsonl"
+    export.write_text(
+        "\n".join(
+            json.dumps({"type": "memory", **memory})
+            for memory in (*memories, *decisions)
+        ),
+        encoding="utf-8",
+    )
+    machine.run(
+        str(machine.folklore), "import", str(export), folder=machine.repository("shop")
+    )
+
+
+def test_claude_code_gets_notes_at_a_read_and_a_failure_and_its_sub_agent_gets_them_too(
+    machine: Machine, tmp_path: Path
+) -> None:
+    _program("claude")
+    machine.run(str(machine.folklore), "install", "claude-code")
+    prices = machine.repository("shop") / "prices.py"
+    prices.write_text("PRICE = 1.5\n", encoding="utf-8")
+    facts: list[Json] = [
+        {"content": MONEY, "paths": ["prices.py"]},
+        {"content": FREEZE},
+        {"content": FACT},
+    ]
+    stored_among_others(machine, tmp_path, *facts)
+    task = {"description": "signature", "prompt": ASKED}
+
+    turns = machine.claude(
+        "shop",
+        "Go on.",
+        ToolCall("Read", {"file_path": str(prices)}),
+        ToolCall("Bash", {"command": FAILING, "description": "Fail"}),
+        ToolCall("Agent", {**task, "subagent_type": "general-purpose"}),
+    )
+
+    start, read, failed = turns[:3]
+    assert MONEY not in text_of(start)
+    assert MONEY in text_of(read)
+    assert FREEZE not in text_of(read)
+    assert FREEZE in text_of(failed)
+    first_of_agent = [turn for turn in turns if ASKED in text_of(turn)]
+    tasks = [
+        json.dumps(turn["messages"][0], ensure_ascii=False) for turn in first_of_agent
+    ]
+    assert any(ASKED in task and FACT in task for task in tasks)
+
+
+def test_codex_gets_notes_at_a_failure_and_before_a_question(
+    machine: Machine, tmp_path: Path
+) -> None:
+    _program("codex")
+    machine.run(str(machine.folklore), "install", "codex")
+    stored_among_others(machine, tmp_path, {"content": FREEZE}, {"content": FACT})
+    question = {"id": "a", "header": "A", "question": ASKED, "options": []}
+
+    before, failed, held = machine.codex(
+        "shop",
+        "Go on.",
+        ToolCall("exec_command", {"cmd": FAILING}),
+        ToolCall("request_user_input", {"questions": [question]}),
+    )
+
+    assert FREEZE not in text_of(before)
+    assert FREEZE in text_of(failed)
+    assert FACT not in text_of(failed)
+    assert FACT in text_of(held)
+    assert "ask the same question again" in text_of(held)
 
 
 def test_gemini_gets_the_notes_of_the_project_at_the_start_of_a_session(
