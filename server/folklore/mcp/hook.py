@@ -18,6 +18,8 @@ from folklore.memory.service import Operations
 # The event whose answer clients read as plain text, and the answer that adds nothing to others: for no content at all,
 # Claude Code shows the assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
 _PLAIN, _SILENCE = "PreCompact", "{}"
+# Codex takes other arguments only with a permission, which it does not ask for here anyway; Claude Code without one.
+_NEEDS_DECISION = "spawn_agent"
 _HELD = "Folklore has notes that may answer this. Read them first; if they do not, ask the same question again."
 
 
@@ -38,10 +40,10 @@ async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonD
     answer = await service.call(HookRequest(**fields, directory=arguments.cwd))
     if not answer.text:
         return {} if arguments.event == _PLAIN else {"text": _SILENCE}
-    return {"text": _output(arguments.event, answer)}
+    return {"text": _output(arguments.event, arguments.tool, answer)}
 
 
-def _output(event: str, answer: HookAnswer) -> str:
+def _output(event: str, tool: str, answer: HookAnswer) -> str:
     """Return what Claude Code and Codex read: they drop every other form, or take it for an error."""
     if answer.asks:
         return json.dumps(
@@ -54,6 +56,8 @@ def _output(event: str, answer: HookAnswer) -> str:
         output |= {"permissionDecision": "deny", "permissionDecisionReason": _HELD}
     if answer.arguments is not None:
         output["updatedInput"] = dict(answer.arguments)
+        if tool == _NEEDS_DECISION:
+            output["permissionDecision"] = "allow"
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
 
 

@@ -186,10 +186,11 @@ async def test_a_question_that_no_memory_answers_goes_through(client: Client) ->
 
 
 @pytest.mark.parametrize(
-    ("tool", "argument"), [("Agent", "prompt"), ("spawn_agent", "message")]
+    ("tool", "argument", "decision"),
+    [("Agent", "prompt", None), ("spawn_agent", "message", "allow")],
 )
 async def test_the_task_of_a_sub_agent_carries_the_notes(
-    client: Client, tool: str, argument: str
+    client: Client, tool: str, argument: str, decision: str | None
 ) -> None:
     await kept(client, ROUNDING, *OTHERS)
     arguments = {argument: TASK["prompt"], "description": "invoice tax"}
@@ -201,7 +202,7 @@ async def test_the_task_of_a_sub_agent_carries_the_notes(
     assert answer["updatedInput"][argument] == (
         f"{TASK['prompt']}\n\n{answer['additionalContext']}"
     )
-    assert "permissionDecision" not in answer
+    assert answer.get("permissionDecision") == decision
 
 
 async def test_an_edit_gets_its_notes_before_it_is_made_in_the_arguments_of_each_client(
