@@ -146,3 +146,42 @@ async def test_hooks_are_silent_until_a_pause_ends(folklore: CommandLine) -> Non
         "The queue is NATS."
         in start(folklore, given={**STARTED, "session_id": "s2"}).out
     )
+
+
+def of_cursor(folklore: CommandLine, event: object) -> Ran:
+    """Answer an event as Cursor gives it."""
+    return folklore.process("hook", "cursor", stdin=json.dumps(event).encode())
+
+
+async def test_cursor_gets_the_start_of_a_session_and_the_notes_of_a_read_as_one_object(
+    folklore: CommandLine,
+) -> None:
+    await folklore.done("store", "Labels are generated.", "--path", "web/labels.json")
+    read = {
+        "hook_event_name": "postToolUse",
+        "conversation_id": "c1",
+        "tool_name": "Read",
+        "tool_input": {"file_path": "web/labels.json"},
+        "tool_output": json.dumps({"content": "{}"}),
+    }
+
+    started = of_cursor(
+        folklore, {"hook_event_name": "sessionStart", "session_id": "c0"}
+    )
+    given = of_cursor(folklore, read)
+    again = of_cursor(folklore, read)
+
+    assert list(json.loads(started.out)) == ["additional_context"]
+    assert "Labels are generated." in json.loads(given.out)["additional_context"]
+    assert (again.out, again.code) == ("", 0)
+
+
+@pytest.mark.parametrize(
+    "event", [None, [], {"hook_event_name": "stop"}, {"hook_event_name": ["a"]}, "x"]
+)
+def test_an_event_at_which_cursor_takes_no_notes_is_answered_with_nothing(
+    folklore: CommandLine, event: object
+) -> None:
+    ran = of_cursor(folklore, event)
+
+    assert (ran.code, ran.out, ran.err) == (0, "", "")

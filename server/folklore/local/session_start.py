@@ -52,15 +52,38 @@ def refused(reason: str) -> str:
 
 def read_event() -> dict[str, str]:
     """Return the session, the source and the directory of the event on standard input, empty where it has none."""
-    event: Any = None
-    with suppress(
-        ValueError, OSError, RecursionError, AttributeError
-    ):  # a closed stream is None
-        event = None if sys.stdin.isatty() else json.loads(sys.stdin.read())
+    event = read_json()
     names = {"session": "session_id", "source": "source", "directory": "cwd"}
     if not isinstance(event, dict):
         return dict.fromkeys(names, "")
     return {name: _storable(event.get(key)) for name, key in names.items()}
+
+
+def read_json() -> Any:
+    """Return the JSON on standard input; None if there is none."""
+    with suppress(
+        ValueError, OSError, RecursionError, AttributeError
+    ):  # a closed stream is None
+        return None if sys.stdin.isatty() else json.loads(sys.stdin.read())
+    return None
+
+
+def request_of_cursor(event: Any) -> dict[str, Any] | None:
+    """Return the fields of a request for an event of Cursor; None for one at which it takes no notes."""
+    names = {"sessionStart": "SessionStart", "postToolUse": "PostToolUse"}
+    name = event.get("hook_event_name") if isinstance(event, dict) else None
+    if not isinstance(name, str) or name not in names:
+        return None
+    roots = event.get("workspace_roots")
+    root = roots[0] if isinstance(roots, list) and roots else ""
+    return {
+        "event": names[name],
+        "session": _storable(event.get("conversation_id") or event.get("session_id")),
+        "directory": _storable(event.get("cwd") or root),
+        "tool": _storable(event.get("tool_name")),
+        "tool_input": event.get("tool_input"),
+        "tool_response": event.get("tool_output"),
+    }
 
 
 def _storable(value: object) -> str:

@@ -1,6 +1,7 @@
 """`folklore hook`: answers of hooks that are commands. It never fails the session that calls it."""
 
 import asyncio
+import json
 import os
 import sys
 from pathlib import Path
@@ -11,7 +12,15 @@ from folklore.cli.context import operations_of, settings_of
 from folklore.config import Settings
 from folklore.engine.files import EnginePaths
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
-from folklore.local.session_start import SECONDS, away, printed, read_event, refused
+from folklore.local.session_start import (
+    SECONDS,
+    away,
+    printed,
+    read_event,
+    read_json,
+    refused,
+    request_of_cursor,
+)
 from folklore.log import get_logger
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
@@ -51,8 +60,39 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
         click.echo(printed(text, as_json))
 
 
+@hook.command("cursor")
+@click.pass_context
+def cursor(ctx: click.Context, /) -> None:
+    """Answer a hook of Cursor: the start of a session, or the use of a tool.
+
+    Reads Cursor's JSON from standard input (hook_event_name, tool_name, tool_input, tool_output) and prints one JSON
+    object with additional_context, or nothing. Ends within four seconds with exit code 0.
+    """
+    fields = request_of_cursor(read_json())
+    if fields is None:
+        return
+    try:
+        text = asyncio.run(_of_cursor(ctx, HookRequest(**fields)))
+    except FolkloreError as error:
+        log.warning("hook_failed", reason=error.message)
+        return
+    except Exception:  # a fault of ours must not be one of the session
+        log.exception("hook_crashed")
+        return
+    if text:
+        click.echo(json.dumps({"additional_context": text}, ensure_ascii=False))
+
+
+async def _of_cursor(ctx: click.Context, request: HookRequest) -> str:
+    task = asyncio.create_task(_answer(ctx, settings_of(ctx), request))
+    done, _ = await asyncio.wait({task}, timeout=SECONDS)
+    if not done:  # Python would wait for the threads that start the engine
+        os._exit(0)
+    return task.result().text
+
+
 async def _within_time(ctx: click.Context, as_json: bool) -> str:
-    task = asyncio.create_task(_answer(ctx, settings_of(ctx)))
+    task = asyncio.create_task(_at_start(ctx))
     done, _ = await asyncio.wait({task}, timeout=SECONDS)
     if (
         not done
@@ -65,8 +105,14 @@ async def _within_time(ctx: click.Context, as_json: bool) -> str:
     return task.result().text
 
 
-async def _answer(ctx: click.Context, settings: Settings) -> HookAnswer:
+async def _at_start(ctx: click.Context) -> HookAnswer:
     request = HookRequest(event="SessionStart", **await asyncio.to_thread(read_event))
+    return await _answer(ctx, settings_of(ctx), request)
+
+
+async def _answer(
+    ctx: click.Context, settings: Settings, request: HookRequest
+) -> HookAnswer:
     if settings.server is None:
         if (
             settings.database_url is None
