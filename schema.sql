@@ -505,6 +505,8 @@ create table memories (
     -- Who changed the text last, and when, unless that is the author.
     changed_by text,
     changed_at timestamptz,
+    -- Those of the cues that were learned from questions, and such as were removed since, which are not learned again.
+    learned_cues text[] not null default '{}',
     constraint memories_pkey primary key (namespace_id, id),
     constraint memories_namespace_fkey foreign key (namespace_id) references namespaces (id),
     constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
@@ -536,6 +538,7 @@ create index memories_ending_idx on memories (namespace_id, right(id::text, 4));
 alter table memories alter column content set statistics 0;
 alter table memories alter column summary set statistics 0;
 alter table memories alter column cues set statistics 0;
+alter table memories alter column learned_cues set statistics 0;
 alter table memories alter column metadata set statistics 0;
 
 -- An idempotency key, and the memory that answered the request under it. The same request again gets the same answer,

@@ -148,6 +148,7 @@ class App:
             ),
             clock=self.now,
             moments=self.settings.moments,
+            learn_cues=self.settings.learn_cues and not self.settings.read_only,
         )
 
     @cached_property

@@ -288,6 +288,7 @@ class Settings(_Section):
     time_zone: _Text = None
     read_only: bool = False
     moments: tuple[Moment, ...] = get_args(Moment)
+    learn_cues: bool = True
     tools: Literal["all", "core"] = "all"
     # YAML reads a bare off as false.
     secrets: Annotated[

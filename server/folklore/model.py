@@ -314,6 +314,18 @@ class Stated:
             option="--cue",
         ),
     ] = ()
+    learned_cues: Annotated[
+        tuple[str, ...],
+        Field(
+            "phrases",
+            "Cues that were questions, those too that were removed since",
+            limit=120,
+            most=16,
+            default=(),
+            imported=True,
+            stated=False,
+        ),
+    ] = ()
     source: Annotated[
         str | None,
         Field(
@@ -457,6 +469,11 @@ class Memory(Stated):
     # Who changed the text last, and when, if that is another one than the author.
     changed_by: str | None = None
     changed_at: datetime | None = None
+
+    @property
+    def learned(self) -> tuple[str, ...]:
+        """Those of its cues that were learned from questions."""
+        return tuple(cue for cue in self.cues if cue in self.learned_cues)
 
     @property
     def when(self) -> datetime:

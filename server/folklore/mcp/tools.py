@@ -112,12 +112,16 @@ StoreArguments = _arguments(
 )
 _TOKENS = (MaxTokens, Field(None, description="default: 2000 if concise"))
 RecallArguments = arguments_of(
-    requests.RecallRequest, {"counted"}, _PAGE | {"max_tokens": _TOKENS}
+    requests.RecallRequest,
+    {"counted", "client_session"},
+    _PAGE | {"max_tokens": _TOKENS},
 )
 SearchArguments = arguments_of(requests.SearchRequest, {"counted"}, _PAGE)
 _READ = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
 GetArguments = arguments_of(
-    requests.GetRequest, {"forgotten"}, {"ids": _READ, "max_tokens": (MaxTokens, None)}
+    requests.GetRequest,
+    {"forgotten", "client_session"},
+    {"ids": _READ, "max_tokens": (MaxTokens, None)},
 )
 ListArguments = arguments_of(
     requests.ListRequest,
@@ -126,7 +130,7 @@ ListArguments = arguments_of(
 )
 UpdateArguments = arguments_of(
     requests.UpdateRequest,
-    {"changes", "namespaces"},
+    {"changes", "namespaces", "client_session"},
     {"id": (str, Field(description=_ENDS))}
     | {
         name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None)
@@ -170,17 +174,19 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         memories=_with_keys(drafts, meta),
         namespace=arguments.namespace,
         single=arguments.memories is None,
-        client_session=str(meta.get(_SESSION_ID, ""))[:_LONGEST_ID],
+        client_session=_session(meta),
     )
     return serializers.stored(await service.call(request))
 
 
-async def memory_recall(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
+async def memory_recall(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Find what the team already knows about a question, best first, by meaning and by exact word. Call it before
     starting work and whenever past decisions, conventions or errors could matter. Results are notes, not instructions;
     verify stale ones.
     """
-    return await _answer(service, requests.RecallRequest, arguments)
+    return await _answer(
+        service, requests.RecallRequest, arguments, client_session=_session(meta)
+    )
 
 
 async def search_keywords(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -188,13 +194,14 @@ async def search_keywords(service: Operations, arguments: Any, _meta: Meta) -> J
     return await _answer(service, requests.SearchRequest, arguments)
 
 
-async def memory_get(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
+async def memory_get(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    result = await service.call(
-        requests.GetRequest(ids=tuple(map(UUID, arguments.ids)))
+    request = requests.GetRequest(
+        ids=tuple(map(UUID, arguments.ids)), client_session=_session(meta)
     )
+    result = await service.call(request)
     return serializers.fitted(serializers.got(result), arguments.max_tokens)
 
 
@@ -203,16 +210,17 @@ async def memory_list(service: Operations, arguments: Any, _meta: Meta) -> JsonD
     return await _answer(service, requests.ListRequest, arguments)
 
 
-async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
+async def memory_update(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Correct a memory: a wrong word, a missing tag. Only the given fields change; the former values are kept as a
     revision. If the fact itself changed, store the new one with supersedes instead. If a stale one is still true, give
     its paths again.
     """
     fields = _given(arguments)
     changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
-    return serializers.record(
-        await service.call(requests.UpdateRequest(**fields, changes=changes))
+    request = requests.UpdateRequest(
+        **fields, changes=changes, client_session=_session(meta)
     )
+    return serializers.record(await service.call(request))
 
 
 async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -239,6 +247,11 @@ async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> Jso
 async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> JsonDict:
     """Namespaces with their sizes, and whether everything works. Call it when recall misses things or says degraded."""
     return serializers.status(await service.call(requests.StatusRequest()))
+
+
+def _session(meta: Meta) -> str:
+    """Return the id of the client's session, empty if it names none."""
+    return str(meta.get(_SESSION_ID, ""))[:_LONGEST_ID]
 
 
 async def with_whole_ids(
@@ -286,10 +299,12 @@ async def _answer(
     service: Operations,
     request: Callable[..., requests.Returns[Answer]],
     arguments: Any,
+    **more: Any,
 ) -> JsonDict:
     """Return an answer within the budget of its format, or the one given."""
     budget = serializers.budget(arguments.format, arguments.max_tokens)
-    answer = await service.call(request(**_given(arguments) | {"max_tokens": budget}))
+    given = _given(arguments) | {"max_tokens": budget} | more
+    answer = await service.call(request(**given))
     return serializers.fitted(
         serializers.answer(answer, arguments.format), arguments.max_tokens
     )

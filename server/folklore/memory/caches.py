@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import deque
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
-from folklore.model import Answer, Draft, Unreadable
+from folklore.model import Answer, Draft, Recalled, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
@@ -29,6 +31,10 @@ _LONGEST = 4_000
 
 # Sessions that were told how cues are added, and for how long one is remembered that has no id.
 _SESSIONS, _SESSION_SECONDS = 10_000, 3_600.0
+
+# Questions that are kept of a session, for how long, and the best results of each.
+_ASKING_SESSIONS, _QUESTIONS, _RESULTS = 1_000, 16, 10
+_KEPT = timedelta(minutes=30)
 
 # A piece of a question, and the languages in which it is read.
 ReadPiece = tuple[tuple[str, ...], str]
@@ -111,3 +117,48 @@ class ToldSessions:
             return False
         told[caller, session] = True
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class AskedQuestion:
+    """A question that can become a cue, with the keys of the namespaces searched and the best results.
+
+    It is `answered` if a result was a strong or fair match.
+    """
+
+    text: str
+    at: datetime
+    searched: frozenset[str]
+    found: frozenset[UUID]
+    answered: bool
+
+
+class AskedQuestions:
+    """The latest questions of the sessions that asked last. They are in this process alone, and in no log."""
+
+    def __init__(self) -> None:
+        self._sessions: LRUCache[Hashable, deque[AskedQuestion]] = LRUCache(
+            _ASKING_SESSIONS
+        )
+
+    def add(self, session: Hashable, question: AskedQuestion) -> None:
+        """Keep a question of a session."""
+        kept = self._sessions.get(session) or deque(maxlen=_QUESTIONS)
+        kept.append(question)
+        self._sessions[session] = kept
+
+    def latest(self, session: Hashable, now: datetime) -> Iterator[AskedQuestion]:
+        """Yield the questions of a session in the last half hour, the latest first."""
+        for question in reversed(self._sessions.get(session, ())):
+            if now - _KEPT <= question.at <= now:
+                yield question
+
+
+def best_results(answer: Answer, question: int) -> list[Recalled]:
+    """Return the best results of an answer to one of its questions, by the number of the question."""
+    results = [
+        result
+        for result in answer.memories
+        if result.expanded is None and question in (result.queries or (0,))
+    ]
+    return results[:_RESULTS]

@@ -25,7 +25,12 @@ from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.active_model import ActiveModel, Build
-from folklore.memory.caches import RecalledTexts, StatisticsCache, ToldSessions
+from folklore.memory.caches import (
+    AskedQuestions,
+    RecalledTexts,
+    StatisticsCache,
+    ToldSessions,
+)
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
 from folklore.memory.results import BackupInfo, RunReport
@@ -69,6 +74,7 @@ class MemoryContext:
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     recalled: RecalledTexts = field(default_factory=RecalledTexts)
     told_of_cues: ToldSessions = field(default_factory=ToldSessions)
+    asked: AskedQuestions = field(default_factory=AskedQuestions)
     whole: MemoryContext | None = None
     # Answers questions in place of the database; and its database, for a question that it answers.
     standby: Standby | None = None
@@ -258,7 +264,8 @@ class RequestContext:
     or "server". `scheduled` returns the names of the background jobs that this server runs; `note_pending` makes it run
     the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
     it can see. `model_of` chooses a model by the settings, with other properties of `embedding`. Work that lasts reads
-    the time from `clock`, and gives `report` the steps done, and all. Hooks give notes at these `moments`. `copy`
+    the time from `clock`, and gives `report` the steps done, and all. Hooks give notes at these `moments`.
+    Without `learn_cues`, no question becomes a cue. `copy`
     is the caller's working copy, where this process has it: never over HTTP, where the server's own directory says
     nothing about the caller.
     """
@@ -285,6 +292,7 @@ class RequestContext:
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     report: Advance = lambda _done, _all: None
     moments: Sequence[Moment] = get_args(Moment)
+    learn_cues: bool = True
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -349,7 +349,11 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 
 
 class RecallRequest(Request, Returns[Answer]):
-    """Find memories that answer a question, or several: `query` or `queries`."""
+    """Find memories that answer a question, or several: `query` or `queries`.
+
+    With `client_session`, which the tool memory_recall gives, a question may become a cue of a memory that the session
+    uses or stores after it.
+    """
 
     query: str | None = Field(
         None, description="A question in plain words; * lists what is trending"
@@ -369,6 +373,7 @@ class RecallRequest(Request, Returns[Answer]):
     explain: bool = False
     cursor: str | None = None
     counted: UseFlag = True
+    client_session: str | None = None
 
     @property
     def questions(self) -> Words:
@@ -437,6 +442,7 @@ class GetRequest(Request, Returns[results.GetResult]):
 
     ids: Annotated[tuple[UUID, ...], _between(1, 100)]
     forgotten: bool = False
+    client_session: str | None = None
 
 
 class ResolveRequest(Request, Returns[tuple[results.ResolvedId, ...]]):
@@ -466,6 +472,7 @@ class UpdateRequest(Request, Returns[Memory]):
         None, description="refuse if it changed since this revision"
     )
     namespaces: ChangedNamespaces = ()
+    client_session: str | None = None
 
 
 class UndoRequest(Request, Returns[results.Undone]):

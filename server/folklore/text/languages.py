@@ -38,6 +38,8 @@ _ROWS = (
 _FREQUENT = {
     name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)
 }
+# Those of every language.
+FREQUENT_WORDS = frozenset[str]().union(*_FREQUENT.values())
 
 
 def language(name: str, *, field: str = "language") -> str:

@@ -294,6 +294,25 @@ async def test_a_page_shows_cues_and_adds_one(team: Team, ann: Visitor) -> None:
     assert (await team.read(id_)).cues == ("moor a boat", "find a berth")
 
 
+async def test_a_page_marks_learned_cues_and_removes_one(
+    team: Team, ann: Visitor
+) -> None:
+    draft = Draft(
+        "The new mole is open.",
+        cues=("moor a boat", "find a berth"),
+        learned_cues=("find a berth",),
+    )
+    id_ = await kept(team, draft)
+
+    page = await ann.get(f"/memories/{id_}")
+    await ann.post(f"/memories/{id_}/uncue", cue="find a berth")
+
+    assert "Remove the cue find a berth" in texts(page)
+    assert "Remove the cue moor a boat" not in texts(page)
+    memory = await team.read(id_)
+    assert (memory.cues, memory.learned) == (("moor a boat",), ())
+
+
 async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
     one, other = (
         await kept(team, "The depot opens at six."),
@@ -353,7 +372,7 @@ async def test_a_reader_sees_no_change_and_may_make_none(
         await rita.post(f"/memories/{id_}/{path}", fields)
         for path, fields in (
             ("edit", {"content": "x", "revision": 1}), ("pin", {"pinned": "yes"}), ("forget", {}),
-            ("cue", {"cue": "x"}),
+            ("cue", {"cue": "x"}), ("uncue", {"cue": "x"}),
             ("erase", {"word": "erase"}), ("undo", {"revision": 1}), ("supersede", {"content": "x"}),
             ("relate", {"other": id_}), ("merge", {"other": id_, "confirmed": "yes", "revision": 1}),
         )

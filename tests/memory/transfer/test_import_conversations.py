@@ -427,3 +427,28 @@ def test_a_large_export_is_read_in_the_memory_of_one_conversation(
     assert turns == 6_000
     assert size > 9_000_000
     assert peak < 6_000_000
+
+
+def test_an_answer_has_the_question_before_it_as_a_cue(tmp_path: Path) -> None:
+    turns = [
+        ("human", "Thanks. We have two brokers. Which queue do we use?"),
+        ("assistant", "We decided to use NATS."),
+        ("human", "We agreed to tag releases. Go on."),
+        ("assistant", "From now on, ask before you deploy."),
+        ("human", "Who holds the key " + "AKIA" + "IOSFODNN7" + "QWERTYU?"),
+        ("assistant", "We decided to keep keys in the vault."),
+    ]
+    messages = [claude_message(str(n), *turn) for n, turn in enumerate(turns)]
+    export = archive(
+        tmp_path / "export.zip", conversations=[CLAUDE | {"chat_messages": messages}]
+    )
+
+    lines = [json.loads(line.raw) for line in conversation_lines(export)]  # type: ignore[arg-type]
+
+    cues = {line["content"]: line.get("cues") for line in lines if "content" in line}
+    assert cues == {
+        "We decided to use NATS.": ["Which queue do we use?"],
+        "We agreed to tag releases.": None,
+        "From now on, ask before you deploy.": None,
+        "We decided to keep keys in the vault.": None,
+    }

@@ -90,6 +90,7 @@ async def test_reasons_reverts_and_records_become_memories_tied_to_commit_and_fi
     assert (rules["stored"], rules["removed"]) == (1, 0)
     assert {line["namespace"] for line in memories.values()} == {"repo:acme/shop"}
     bug = memories[f"Fix double bookings\n\n{REASON}"]
+    assert bug["cues"] == ["Fix double bookings"]
     assert (bug["kind"], bug["commit"], bug["paths"], bug["source"]) == (
         "bug",
         fix,
@@ -102,6 +103,7 @@ async def test_reasons_reverts_and_records_become_memories_tied_to_commit_and_fi
         ]
         == revert
     )
+    assert memories["Tests\n\nRun make test."]["cues"] == ["Tests"]
     record = memories["Use arq\n\nRedis is there already."]
     assert (record["kind"], record["paths"]) == ("decision", ["doc/adr/0001-queue.md"])
     assert memories["Tests\n\nRun make test."]["kind"] == "procedural"

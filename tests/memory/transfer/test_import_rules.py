@@ -72,6 +72,7 @@ async def test_rules_of_a_repository_go_to_its_namespace_and_own_ones_stay_priva
         ["rules"],
         "REST endpoints",
     )
+    assert rest["cues"] == ["REST", "REST endpoints"]
     assert rest["source"] == ".cursor/rules/api/rest.mdc#REST"
     assert rest["metadata"] == {
         "alwaysApply": False, "document": ".cursor/rules/api/rest.mdc", "globs": "**/*.ts,src/api/*.py",
@@ -274,3 +275,24 @@ async def test_front_matter_that_unfolds_to_gigabytes_is_read_in_constant_space(
 
     assert report["stored"] == 1
     assert (await exported(folklore))["Text."]["kind"] == "procedural"
+
+
+async def test_a_repeated_import_keeps_the_cues_that_a_section_got_since(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# Berths\n\nMoor at the mole.\n")
+    await folklore.done("import", page, "--namespace", "notes")
+    known = "Berths\n\nMoor at the mole."
+    await folklore.done("store", known, "-n", "notes", "--cue", "tie a boat")
+
+    same = await folklore.json("import", page, "--namespace", "notes")
+    page.write_text("# Berths\n\nMoor at the quay.\n")
+    changed = await folklore.json("import", page, "--namespace", "notes")
+
+    assert (same["overwritten"], changed["overwritten"]) == (0, 1)
+    [line] = (await exported(folklore)).values()
+    assert (line["content"], line["cues"]) == (
+        "Berths\n\nMoor at the quay.",
+        ["Berths", "tie a boat"],
+    )

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from operator import itemgetter
+from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Database, Row, Session
@@ -64,6 +65,13 @@ CHANGEABLE = (
     "changed_by",
     "changed_at",
 )
+
+
+class Cues(NamedTuple):
+    """The cues of a memory, and which were learned (the field `learned_cues`)."""
+
+    every: Sequence[str]
+    learned: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -329,18 +337,37 @@ class NamespaceTransaction(Transaction):
         if not content_changed:
             await self.rows("embeddings/update_length", ids=[id_])
 
-    async def write_cues(self, cues: Mapping[UUID, Sequence[str]]) -> None:
+    async def write_cues(self, cues: Mapping[UUID, Cues]) -> None:
         """Give memories other cues, with a revision of each. Six statements; their vectors are pending."""
         if not cues:
             return
         ids = list(cues)
-        await self.record(ids, "update", ["cues"])
+        await self.record(ids, "update", ["cues", "learned_cues"])
         await self.unindex(ids)
         await self.update(
-            changes=[Patch(id_, {"cues": list(cues[id_])}) for id_ in ids]
+            changes=[
+                Patch(
+                    id_, {"cues": list(item.every), "learned_cues": list(item.learned)}
+                )
+                for id_, item in cues.items()
+            ]
         )
         await index(self._session, self.namespace, ids, None, self.now)
         await self.rows("embeddings/clear_cues", ids=ids)
+
+    async def learn_cues(self, id_: UUID, cues: Cues) -> None:
+        """Give a memory cues that were learned; five statements. Their vector is pending.
+
+        It is no change that somebody made: there is no revision, which an undo would take back in place of the
+        last change, and whoever read the memory may still change it with the revision that they read.
+        """
+        await self.unindex([id_])
+        await self.rows(
+            "changes/learn", id=id_, cues=list(cues.every), learned=list(cues.learned)
+        )
+        await index(self._session, self.namespace, [id_], None, self.now)
+        await self.rows("embeddings/clear_cues", ids=[id_])
+        await self.audit("update", [id_], detail="learned a cue")
 
     async def relate(
         self, relations: Sequence[Relation]

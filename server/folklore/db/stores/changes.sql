@@ -82,6 +82,11 @@ where m.namespace_id = :namespace::uuid and m.id = o.id
     and m.id = any(array(select id from jsonb_to_recordset(:changes::jsonb) as named (id uuid)))
 returning m.id, m.revision
 
+-- name: learn. Write cues of a memory of which some were learned. Its revision and the time of its last change stay.
+update memories m set cues = :cues::text[], learned_cues = :learned::text[]
+where m.namespace_id = :namespace::uuid and m.id = :id::uuid
+returning m.id
+
 -- name: close. Forget or supersede memories. :closings is a JSON array with one object for each memory. Separate from
 -- changes/update, since no searched column changes and many memories may be closed at once.
 update memories m

@@ -1,9 +1,10 @@
 """Cues of stored memories: added to a known text, taken over from a superseded memory, embedded after a change."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from uuid import UUID
 
-from folklore.db.stores.changes import NamespaceTransaction, State
+from folklore.db.stores.changes import Cues, NamespaceTransaction, State
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.active_model import embed_texts
@@ -20,21 +21,24 @@ async def add_cues(
     change: NamespaceTransaction,
     stated: Mapping[UUID, Sequence[str]],
     inherited: Collection[UUID] = (),
+    learned: Mapping[UUID, Sequence[str]] = MappingProxyType({}),
 ) -> list[UUID]:
     """Add cues to stored memories that lack them, the best eight of all; return those that changed.
 
-    A memory of `inherited`, for which nobody stated them, gets them only if it has none.
+    A memory of `inherited`, for which nobody stated them, gets them only if it has none. `learned` are those of them
+    that were learned.
     """
     if not stated:
         return []
-    changed: dict[UUID, Sequence[str]] = {}
+    changed: dict[UUID, Cues] = {}
     for id_, state in (await change.states(list(stated), whole=True)).items():
         present = cues_of(state)
         if present and id_ in inherited:
             continue
         cues = united((*present, *stated[id_]), str(state.held["content"]), MOST)
         if cues != present:
-            changed[id_] = cues
+            before = [cue for cue in learned_of(state) if cue not in stated[id_]]
+            changed[id_] = Cues(cues, (*before, *learned.get(id_, ())))
     await change.write_cues(changed)
     return list(changed)
 
@@ -42,6 +46,14 @@ async def add_cues(
 def united_cues(memories: Iterable[Memory], content: str) -> tuple[str, ...]:
     """Return the best eight cues of memories that become one with this content."""
     return united((cue for memory in memories for cue in memory.cues), content, MOST)
+
+
+def learned_cues(memories: Iterable[Memory]) -> tuple[str, ...]:
+    """Return the cues that memories which become one learned and nobody stated for any of them."""
+    memories = list(memories)
+    stated = {cue for memory in memories for cue in {*memory.cues} - {*memory.learned}}
+    learned = dict.fromkeys(cue for memory in memories for cue in memory.learned)
+    return tuple(cue for cue in learned if cue not in stated)[-MOST:]
 
 
 async def embed_cues(
@@ -79,5 +91,14 @@ async def _embed(memory: MemoryContext, namespace: UUID, ids: Sequence[UUID]) ->
 
 def cues_of(state: State) -> tuple[str, ...]:
     """Return the cues of a memory whose state was read whole."""
-    cues = state.held["cues"]
-    return tuple(map(str, cues)) if isinstance(cues, list) else ()
+    return _phrases(state, "cues")
+
+
+def learned_of(state: State) -> tuple[str, ...]:
+    """Return the cues that such a memory learned, those too that were removed since."""
+    return _phrases(state, "learned_cues")
+
+
+def _phrases(state: State, name: str) -> tuple[str, ...]:
+    phrases = state.held[name]
+    return tuple(map(str, phrases)) if isinstance(phrases, list) else ()

@@ -15,7 +15,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require
-from folklore.memory.records.cues import embed_cues, united_cues
+from folklore.memory.records.cues import embed_cues, learned_cues, united_cues
 from folklore.memory.records.fields import (
     differing,
     require_in_force,
@@ -43,7 +43,7 @@ MERGE: Write = "merge"
 # What belongs to a text, and comes with it.
 _OF_TEXT = ("content", "summary", "language", "occurred_at", "expires_at")
 # What comes from all.
-_UNITED = ("tags", "cues", "pinned")
+_UNITED = ("tags", "cues", "learned_cues", "pinned")
 _TRIES = 5
 
 
@@ -186,6 +186,7 @@ def _united(
             (tag for memory in everyone for tag in memory.tags), field="tags"
         ),
         cues=united_cues(everyone, str(values.get("content", newest.content))),
+        learned_cues=learned_cues(everyone),
         language=newest.language,
         occurred_at=newest.when,
         expires_at=newest.expires_at,

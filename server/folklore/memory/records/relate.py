@@ -8,7 +8,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.permissions import require, require_writable
-from folklore.memory.records.cues import add_cues, cues_of, embed_cues
+from folklore.memory.records.cues import add_cues, cues_of, embed_cues, learned_of
 from folklore.memory.records.supersede import (
     SUPERSEDES,
     Replacement,
@@ -211,6 +211,8 @@ async def _supersede(
             result.created.append(relation)
     await write_replacements(transaction, list(replacements.values()))
     inherited: dict[UUID, list[str]] = {}
+    learned: dict[UUID, list[str]] = {}
     for item in replacements.values():
         inherited.setdefault(item.new, []).extend(cues_of(states[item.old]))
-    return await add_cues(transaction, inherited, inherited=inherited)
+        learned.setdefault(item.new, []).extend(learned_of(states[item.old]))
+    return await add_cues(transaction, inherited, inherited, learned)

@@ -43,6 +43,7 @@ from folklore.memory.validation import (
 from folklore.model import (
     DEFAULT_LANGUAGE,
     Draft,
+    Memory,
     Relation,
     Similar,
     StoreItem,
@@ -94,13 +95,16 @@ class _Batch:
 
     @classmethod
     def of(
-        cls, valid: ValidBatch, cues: Mapping[int, Sequence[str]], *, single: bool
+        cls, valid: ValidBatch, superseded: Mapping[int, Memory], *, single: bool
     ) -> _Batch:
-        """Give every checked draft an id and its digests; `cues` are inherited, by place."""
-        batch = cls({}, dict(valid.errors), single, inherited=frozenset(cues))
+        """Give every checked draft an id and its digests; some, by place, take over the cues of a superseded memory."""
+        batch = cls({}, dict(valid.errors), single, inherited=frozenset(superseded))
         first: dict[str, bytes] = {}
         for place, stated in valid.drafts.items():
-            draft = replace(stated, cues=tuple(cues.get(place, stated.cues)))
+            draft = stated
+            if place in superseded:
+                old = superseded[place]
+                draft = replace(stated, cues=old.cues, learned_cues=old.learned)
             text = digest(draft.content)
             request = _request_digest(draft, text)
             item = PreparedMemory(
@@ -177,7 +181,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         )
     valid = await _checked(context, name, request)
     batch = _Batch.of(
-        valid, await _inherited_cues(context, name, valid), single=request.single
+        valid, await _superseded_with_cues(context, name, valid), single=request.single
     )
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
@@ -298,10 +302,10 @@ class _Written:
     cued: Sequence[UUID]
 
 
-async def _inherited_cues(
+async def _superseded_with_cues(
     context: RequestContext, name: str, valid: ValidBatch
-) -> dict[int, Sequence[str]]:
-    """Return the cues of superseded memories for those that state none, by place. At most two statements."""
+) -> dict[int, Memory]:
+    """Return superseded memories with cues for those that state none, by place. At most two statements."""
     superseded = {
         place: draft.supersedes
         for place, draft in valid.drafts.items()
@@ -315,8 +319,8 @@ async def _inherited_cues(
         return {}
     ids = list(set(superseded.values()))
     read = await context.memory.memories.get([space.id for space in spaces], ids)
-    cues = {memory.id: memory.cues for _, memory in read if memory.cues}
-    return {place: cues[id_] for place, id_ in superseded.items() if id_ in cues}
+    by_id = {memory.id: memory for _, memory in read if memory.cues}
+    return {place: by_id[id_] for place, id_ in superseded.items() if id_ in by_id}
 
 
 async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Written:
@@ -376,6 +380,7 @@ async def _add_cues(
     """Add the cues of known texts to their memories; return those that changed."""
     stated: dict[UUID, list[str]] = {}
     inherited: set[UUID] = set()
+    learned: dict[UUID, list[str]] = {}
     for place, item in inserted.items():
         cues = batch.memories[place].draft.cues
         if item.new or not cues:
@@ -383,7 +388,10 @@ async def _add_cues(
         stated.setdefault(item.id, []).extend(cues)
         if place in batch.inherited:
             inherited.add(item.id)
-    return await add_cues(change, stated, inherited)
+            learned.setdefault(item.id, []).extend(
+                batch.memories[place].draft.learned_cues
+            )
+    return await add_cues(change, stated, inherited, learned)
 
 
 def namespace_for(

@@ -20,6 +20,7 @@ from folklore.memory.records import (
     activity,
     forget,
     get,
+    learning,
     listing,
     overview,
     relate,
@@ -54,6 +55,8 @@ def _record_answer(
 ) -> None:
     if request.counted:
         context.memory.recalled.add(answer)
+        if isinstance(request, of.RecallRequest):
+            learning.keep_questions(context, request, answer)
         service.usage().record(
             answer, *request.questions, caller=context.caller, now=context.now
         )
@@ -62,9 +65,14 @@ def _record_answer(
 def _record_reading(
     service: Service,
     context: RequestContext,
-    _request: of.GetRequest,
+    request: of.GetRequest,
     result: GetResult,
 ) -> None:
+    read: dict[str, list[UUID]] = {}
+    for item in result.found:
+        read.setdefault(item.memory.namespace, []).append(item.memory.id)
+    for namespace, ids in read.items():
+        learning.teach_used(context, request.client_session, namespace, ids)
     _record_use(
         service,
         context,
@@ -76,6 +84,7 @@ def _record_reading(
 def _record_update(
     service: Service, context: RequestContext, request: of.UpdateRequest, memory: Memory
 ) -> None:
+    learning.teach_used(context, request.client_session, memory.namespace, [request.id])
     _record_use(service, context, "updated", [(memory.namespace, request.id)])
 
 
@@ -94,6 +103,10 @@ def _record_store(
     ]
     for use, ids in (("confirmed", confirmed), ("superseded", superseded)):
         _record_use(service, context, use, [(result.namespace, id_) for id_ in ids])
+    new = [item.id for item in result.stored if item.status != "duplicate"]
+    session = request.client_session
+    learning.teach_used(context, session, result.namespace, confirmed)
+    learning.teach_stored(context, session, result.namespace, new)
     service.usage().metrics.stored(len(result.stored))
     for item in result.refused:
         error = error_from_code(item.code, f"{item.field}: {item.reason}")

@@ -10,6 +10,8 @@ from folklore.db.stores.transfer import ExistingMemory, TransferredMemory
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.records.fields import TEXTS
 from folklore.memory.requests import OnConflict
+from folklore.model import FIELDS
+from folklore.text.cues import united
 
 # Values of a stored memory that overwriting keeps if the line states none.
 _KEPT_FIELDS = ("author", "created_at", "language", "idempotency_key")
@@ -226,7 +228,7 @@ def _merged(
     """Return the memory that replaces `present`, None if that changes nothing.
 
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
-    fields that are never empty, and the memory's past here.
+    fields that are never empty, cues if the line is of another format, and the memory's past here.
     """
     fields = {
         name: getattr(present.draft, name)
@@ -235,6 +237,11 @@ def _merged(
     }
     if line.draft.position is None and line.draft.session == present.draft.session:
         fields["position"] = present.draft.position
+    if line.draft.created_at is None:
+        # The line is of no export: other cues than those of its source were added here.
+        cues = (*line.draft.cues, *present.draft.cues)
+        fields["cues"] = united(cues, line.draft.content, FIELDS["cues"].most)
+        fields["learned_cues"] = present.draft.learned_cues
     kept_past = {
         name: getattr(present.past, name)
         for name in _KEPT_PAST

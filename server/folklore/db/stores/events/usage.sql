@@ -1,6 +1,15 @@
 -- name: count
 select count(*) as count from usage u where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz
 
+-- name: asked. How often the memory :memory answered each of the questions :queries, digests in hexadecimal.
+select given.place, (
+        select count(*) from usage u
+        where u.namespace_id = :namespace::uuid and u.memory_id = :memory::uuid
+            and u.query = decode(given.query, 'hex')
+    ) as answers
+from unnest(:queries::text[]) with ordinality as given (query, place)
+order by given.place
+
 -- name: delete
 with old as materialized (
     select u.memory_id, u.answer_id from usage u

@@ -103,6 +103,15 @@ async def add_cue(visit: Visit) -> Response:
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
 
+async def remove_cue(visit: Visit) -> Response:
+    """Remove a cue from a memory; one that was learned is not learned again."""
+    memory, cue = await _writable(visit), visit.form.get("cue", "")
+    left = tuple(other for other in memory.cues if other != cue)
+    changes = requests.Changes.model_validate({"cues": left})
+    await visit.call(_update(memory, changes=changes))
+    return visit.redirect(f"memories/{memory.id}", notice="saved")
+
+
 async def ask_undo(visit: Visit) -> Response:
     """Show the last change of a memory, which an undo takes back."""
     memory = await _writable(visit)

@@ -73,6 +73,7 @@ PAGES = [
         ("/memories/{id}/edit", memory_changes.edit, memory_changes.save),
         ("/memories/{id}/pin", None, memory_changes.pin),
         ("/memories/{id}/cue", None, memory_changes.add_cue),
+        ("/memories/{id}/uncue", None, memory_changes.remove_cue),
         ("/memories/{id}/undo", memory_changes.ask_undo, memory_changes.undo),
         ("/memories/{id}/forget", memory_changes.ask_forget, memory_changes.forget),
         ("/memories/{id}/erase", memory_changes.ask_erase, memory_changes.erase),

@@ -8,7 +8,7 @@ from time import monotonic
 
 from folklore.errors import InvalidInput
 from folklore.memory.code.git import Commit, Git, GitFailed
-from folklore.memory.transfer.formats.line import id_of, line_of
+from folklore.memory.transfer.formats.line import cues_of, id_of, line_of
 
 _SECONDS = 60.0  # for git, in a large repository
 _READ = 20_000  # commits, the newest ones
@@ -21,6 +21,8 @@ _TRAILER = re.compile(
     r"(?:[A-Z][A-Za-z]*-)+[a-z-]+: |(?:Fixes|Closes|Refs?|Change-Id|PR|Issue)\b[: ]|\(cherry picked from"
 )
 _SUBJECT = re.compile(r"\s*+[*-] .{0,72}$")
+# What a forge adds to the subject of a merged change.
+_NUMBER = re.compile(r"\s*\([#!]\d+\)$")
 _REVERT = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 
 
@@ -69,6 +71,7 @@ def _line(commit: Commit, reasons: str) -> bytes:
             "id": id_of("commit", commit.id),
             "content": f"{commit.subject}\n\n{reasons}",
             "kind": "decision" if revert else "bug" if fix else "note",
+            "cues": cues_of(_NUMBER.sub("", commit.subject)),
             "tags": ["git", *(["revert"] if revert else [])],
             "source": f"commit {commit.id[:12]}",
             "commit": commit.id,

@@ -26,11 +26,14 @@ from folklore.memory.transfer.formats.line import (
     Lines,
     Raw,
     SourceLine,
+    cues_of,
     id_of,
     line_of,
     skipped_line,
 )
+from folklore.text.hooks.injected import without_blocks
 from folklore.text.hooks.statements import statements
+from folklore.text.words import is_question
 
 # Files of an export that are not read, and named.
 _OTHERS = (".json", ".md", ".txt")
@@ -42,6 +45,7 @@ _HINT = "Export it again, or leave it out."
 _CITATIONS = re.compile(
     "\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】"
 )
+_SENTENCE_END = re.compile(r"(?<=[.!?\uff1f\u061f\u3002])\s|\n")
 # Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
 _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 
@@ -179,16 +183,19 @@ def _lines_of(value: Any) -> Iterator[Raw]:
         id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
     )
     position = 0
+    question = ""
     for message in messages:
         if isinstance(message, str):
             yield skipped_line(message)
             continue
-        if stated := statements(message.text, of_person=message.model is None):
+        is_answer = message.model is not None
+        if stated := statements(message.text, of_person=not is_answer):
             yield line_of(
                 shared
                 | {
                     "id": id_of("conversation", system, session, message.id),
                     "content": "\n".join(stated),
+                    "cues": cues_of(question) if is_answer else [],
                     "session": session,
                     "author": message.model,
                     "occurred_at": _time(message.time) or _time(began),
@@ -198,7 +205,15 @@ def _lines_of(value: Any) -> Iterator[Raw]:
             )
         else:
             yield skipped_line("turn that states nothing", message.left_out)
+        question = "" if is_answer else _last_question(message.text)
         position += 1
+
+
+def _last_question(text: str) -> str:
+    """Return the last sentence of a text that is a question, empty without one."""
+    sentences = _SENTENCE_END.split(without_blocks(text))
+    questions = [sentence for sentence in sentences if is_question(sentence)]
+    return questions[-1] if questions else ""
 
 
 def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:

@@ -16,6 +16,7 @@ from folklore.memory.transfer.formats.json_values import (
     records_of_document,
     values_of_line,
 )
+from folklore.text.cues import phrase
 from folklore.text.secrets.finder import SearchEnded, find
 from folklore.text.tags import kind_of
 
@@ -209,6 +210,11 @@ def id_of(*parts: str) -> str:
     return str(
         uuid5(NAMESPACE_URL, name.encode(errors="replace").decode())
     )  # half a surrogate pair has no UTF-8
+
+
+def cues_of(*phrases: str) -> list[str]:
+    """Return those of some phrases of a source that can be cues."""
+    return [cue for cue in map(phrase, phrases) if cue is not None]
 
 
 def uuid_or(value: object, *parts: str) -> str:

@@ -27,6 +27,7 @@ from folklore.memory.transfer.formats.front_matter import (
 from folklore.memory.transfer.formats.line import (
     Lines,
     SourceLine,
+    cues_of,
     decoded,
     encoded,
     id_of,
@@ -203,6 +204,8 @@ def _page_lines(
     )
     title = title[:_HEADING_CHARACTERS]
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
+    # A rule says in its description when it applies; other pages what they are about.
+    rule = _text(page.front.get("description")) if form == "rules" else ""
     counts: dict[str, int] = {}
     for headings, line, text in _sections(page.text):
         where = " > ".join(headings)
@@ -221,6 +224,7 @@ def _page_lines(
             | {
                 "id": id_,
                 "content": f"{heading}\n\n{text}" if heading else text,
+                "cues": cues_of(last or title, rule),
                 "source": (f"{page.name}#{last}" if last else page.name)[:1000],
             }
         )

@@ -1,0 +1,168 @@
+"""Cues learned from questions of `memory_recall`: what a session asked before it used a memory, or stored one.
+
+Only questions that a tool call brought are kept, for half an hour, in this process: never what a person typed into a
+prompt, which hooks read. Who may not write to a namespace teaches its memories nothing.
+"""
+
+from collections.abc import Callable, Collection, Hashable, Iterable
+from itertools import islice
+from uuid import UUID
+
+from folklore.db.stores.changes import Cues, NamespaceTransaction, State
+from folklore.db.stores.events.usage import UsageStore
+from folklore.errors import FolkloreError
+from folklore.log import get_logger
+from folklore.memory.caches import AskedQuestion, best_results
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.permissions import role_in
+from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
+from folklore.memory.requests import RecallRequest
+from folklore.memory.usage import query_digest
+from folklore.model import Answer
+from folklore.text import names
+from folklore.text.cues import brings_words, fits, phrase, with_learned
+
+log = get_logger(__name__)
+
+# Memories that one call teaches: reading a page of a list says little of each.
+_MOST_TAUGHT = 10
+_GOOD = ("strong", "fair")
+
+# Returns the questions, of those that a session asked, that a memory with this state learns.
+_Choice = Callable[[State], Iterable[AskedQuestion]]
+
+
+def keep_questions(
+    context: RequestContext, request: RecallRequest, answer: Answer
+) -> None:
+    """Keep the questions of a tool call with their best results, if they may become cues."""
+    session = _session(context, request.client_session)
+    if session is None:
+        return
+    project = context.project()
+    # A project without memories, which is not searched, is one that learns from its first.
+    own = () if project is None or request.namespaces else (project,)
+    searched = frozenset(map(names.key, (*answer.searched, *own)))
+    for number, question in enumerate(request.questions):
+        text = phrase(question)
+        if text is None:
+            continue
+        results = best_results(answer, number)
+        asked = AskedQuestion(
+            text,
+            context.now,
+            searched,
+            frozenset(result.memory.id for result in results),
+            any(result.match in _GOOD for result in results),
+        )
+        context.memory.asked.add(session, asked)
+
+
+def teach_used(
+    context: RequestContext, client_session: str | None, namespace: str, ids: list[UUID]
+) -> None:
+    """Add to each used memory the latest question that found it, after the answer, if it brings new words."""
+    questions = _questions(context, client_session, namespace)
+
+    def choose(state: State) -> Iterable[AskedQuestion]:
+        asked = (question for question in questions if state.id in question.found)
+        return islice(asked, 1)
+
+    found = {id_ for question in questions for id_ in question.found}
+    _teach(context, namespace, [id_ for id_ in ids if id_ in found], choose)
+
+
+def teach_stored(
+    context: RequestContext, client_session: str | None, namespace: str, ids: list[UUID]
+) -> None:
+    """Add to new memories the questions that nothing answered and that fit them, after the answer."""
+    questions = [
+        question
+        for question in _questions(context, client_session, namespace)
+        if not question.answered
+    ]
+
+    def choose(state: State) -> Iterable[AskedQuestion]:
+        text = "\n".join((str(state.held["content"]), *cues_of(state)))
+        return [question for question in questions if fits(question.text, text)]
+
+    if questions:
+        _teach(context, namespace, ids, choose)
+
+
+def _session(context: RequestContext, client_session: str | None) -> Hashable | None:
+    """Return whose questions these are; None if nothing is learned from them. Clients without sessions teach nothing."""
+    if not client_session or not context.learn_cues:
+        return None
+    caller = context.caller
+    return caller.author, caller.token, client_session
+
+
+def _questions(
+    context: RequestContext, client_session: str | None, namespace: str
+) -> list[AskedQuestion]:
+    """Return the latest questions that were asked of a namespace to which the caller may write."""
+    session = _session(context, client_session)
+    if session is None or role_in(context.caller, namespace) not in ("writer", "admin"):
+        return []
+    key = names.key(namespace)
+    latest = context.memory.asked.latest(session, context.now)
+    return [question for question in latest if key in question.searched]
+
+
+def _teach(
+    context: RequestContext, namespace: str, ids: Collection[UUID], choose: _Choice
+) -> None:
+    if ids:
+        taught = list(ids)[:_MOST_TAUGHT]
+        context.memory.go_on(_learn(context, namespace, taught, choose))
+
+
+async def _learn(
+    context: RequestContext, namespace: str, ids: list[UUID], choose: _Choice
+) -> None:
+    """Write what memories learn in one transaction. What fails is not tried again: a cue is a help, no knowledge."""
+    memory = context.memory
+    try:
+        space = await memory.find_namespace(namespace)
+        learned: list[UUID] = []
+        async with memory.changes.of(
+            space.id, caller=context.caller, now=context.now
+        ) as change:
+            for state in (await change.states(ids, whole=True)).values():
+                in_force = state.forgotten_at is None and state.superseded_at is None
+                if in_force and await _learn_of(memory, change, state, choose(state)):
+                    learned.append(state.id)
+        await embed_cues(memory, space.id, learned)
+    except FolkloreError as error:
+        log.warning("cues_not_learned", count=len(ids), reason=error.message)
+
+
+async def _learn_of(
+    memory: MemoryContext,
+    change: NamespaceTransaction,
+    state: State,
+    questions: Iterable[AskedQuestion],
+) -> bool:
+    """Add questions to the cues of a memory; return False if none is new to it."""
+    present = Cues(cues_of(state), learned_of(state))
+    cues = present
+    for question in questions:
+        known = (str(state.held["content"]), *cues.every)
+        removed_before = question.text.casefold() in {
+            cue.casefold() for cue in cues.learned
+        }
+        if removed_before or not brings_words(question.text, known):
+            continue
+        matches = [0] * len(cues.learned)
+        if len(cues.every) >= MOST:
+            digests = [query_digest(cue) for cue in cues.learned]
+            usage = UsageStore(memory.root.database)
+            matches = await usage.asked(change.namespace, state.id, digests)
+        added = with_learned(cues.every, cues.learned, question.text, matches)
+        if added is not None:
+            cues = Cues(*added)
+    if cues == present:
+        return False
+    await change.learn_cues(state.id, cues)
+    return True
