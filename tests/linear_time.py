@@ -10,16 +10,20 @@ _COARSE, _MOST = 1e-4, 24
 
 
 def assert_linear_time(
-    function: Callable[[str], object], unit: str, length: int = 16_000, end: str = ""
+    function: Callable[[str], object],
+    unit: str,
+    length: int = 16_000,
+    end: str = "",
+    head: str = "",
 ) -> None:
-    """Assert that a text of `length` characters and `end` takes less than 24 times the work of an eighth of it.
+    """Assert that a text of `head`, `length` characters and `end` takes less than 24 times the work of an eighth of it.
 
     Linear time would be 8 times, quadratic time 64 times. Work is the processor time of this thread, which other
     processes do not change much; one of several attempts is enough, so that one disturbed measurement fails nothing.
     """
 
     def work(characters: int) -> float:
-        text = (unit * (characters // len(unit) + 1))[:characters] + end
+        text = head + (unit * (characters // len(unit) + 1))[:characters] + end
         gc.disable()  # it would look through the objects of all tests
         try:
             started = time.thread_time()
@@ -40,5 +44,5 @@ def assert_linear_time(
         if ratios[-1] < _MOST:
             return
     raise AssertionError(
-        f"{length:,} characters of {unit!r} took {ratios} times the work of an eighth of them"
+        f"{length:,} characters of {unit!r} after {head!r} took {ratios} times the work of an eighth of them"
     )

@@ -5,7 +5,12 @@ import threading
 
 import pytest
 
-from folklore.background import LONG_TEXTS, on_texts, stop_if_abandoned
+from folklore.background import (
+    LONG_TEXTS,
+    characters_in,
+    on_texts,
+    stop_if_abandoned,
+)
 
 
 async def test_long_texts_are_read_in_another_thread() -> None:
@@ -42,3 +47,14 @@ async def test_work_ends_between_two_texts_when_its_caller_is_cancelled() -> Non
 
 def test_work_that_somebody_waits_for_goes_on() -> None:
     stop_if_abandoned()
+
+
+def test_the_texts_of_every_field_count_and_the_count_ends_early() -> None:
+    nested: dict[str, object] = {}
+    for _ in range(2_000):
+        nested = {"deeper": nested}
+
+    assert characters_in(["text", None, ("tag",), {"key": ["value"]}]) < 30
+    assert characters_in(["", {"key": ["v" * LONG_TEXTS]}]) >= LONG_TEXTS
+    assert characters_in([nested]) >= LONG_TEXTS
+    assert characters_in([[0] * LONG_TEXTS]) >= LONG_TEXTS

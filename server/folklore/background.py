@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from concurrent.futures import Future
 from contextvars import Context, ContextVar
 from typing import Any, TypeVar
@@ -69,6 +69,22 @@ async def on_texts(work: Callable[[], Result], characters: int) -> Result:
     except asyncio.CancelledError:
         abandoned.set()
         raise
+
+
+def characters_in(values: Iterable[object]) -> int:
+    """Count the characters of texts at any depth, a value of another type as one; ends at LONG_TEXTS or soon after."""
+    characters = 0
+    pending = list(values)
+    while pending and characters < LONG_TEXTS:
+        value = pending.pop()
+        if isinstance(value, str):
+            characters += len(value)
+        elif isinstance(value, Mapping):
+            pending += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple):
+            pending += value
+        characters += 1
+    return characters
 
 
 def stop_if_abandoned() -> None:

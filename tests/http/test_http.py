@@ -16,6 +16,7 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.server.serve import run
 from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
+from tests.waiting import STUCK
 from tests.wire import INITIALIZE, MCP, message
 
 
@@ -233,6 +234,51 @@ async def test_a_call_ends_when_its_client_hangs_up(
     assert await connection.fetchval("select array_agg(content) from memories") == [
         "heard"
     ]
+
+
+@pytest.fixture
+async def notes(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+) -> AsyncIterator[HttpServer]:
+    """A server with a memory in a namespace that is locked within the test."""
+    async with on_http(watched(tmp_path, database_url=database_url)) as running:
+        async with httpx.AsyncClient(base_url=running.url, timeout=30) as client:
+            await client.post("/api/store", json=stored("heard"))
+        async with connection.transaction():
+            await connection.execute(
+                "select 1 from namespaces where name = 'notes' for update"
+            )
+            yield running
+        assert not running.crashes()
+
+
+def stored(content: str) -> dict[str, object]:
+    return {"memories": [{"content": content}], "namespace": "notes"}
+
+
+async def test_a_call_of_the_api_ends_when_its_client_hangs_up(
+    notes: HttpServer, connection: asyncpg.Connection
+) -> None:
+    async def waiting(number: int) -> None:
+        async with asyncio.timeout(120):
+            while await connection.fetchval(WAITING) != number:
+                await asyncio.sleep(0.02)
+
+    async with httpx.AsyncClient(base_url=notes.url, timeout=30) as client:
+        call = asyncio.create_task(
+            client.post("/api/store", json=stored("never heard"))
+        )
+        await waiting(1)
+        call.cancel()
+    await waiting(0)
+
+    assert await connection.fetchval("select array_agg(content) from memories") == [
+        "heard"
+    ]
+    async with asyncio.timeout(STUCK):
+        while "status=499" not in (log := notes.log_text()):
+            assert "status=503" not in log, "it waited for the lock as long as it may"
+            await asyncio.sleep(0.02)
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])

@@ -268,7 +268,7 @@ def _is_allowed(char: str) -> bool:
 def _proposal(name: str) -> str:
     """Build a valid name by replacing each run of characters that are not allowed by `-`."""
     slug = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name)))
-    slug = re.sub(r"-*([:/])-*", r"\1", slug).strip(_PUNCTUATION)
+    slug = re.sub(r"-?([:/])-?", r"\1", slug).strip(_PUNCTUATION)
     return (
         f"For example: {slug}"
         if slug and not _problem(slug)

@@ -19,6 +19,9 @@ from folklore.memory import requests
 from folklore.memory.service import Service
 from folklore.phases import Advance
 
+# What nginx logs for a client that left before its answer.
+_CLIENT_CLOSED_REQUEST = 499
+
 
 def api_routes(service: Service, exports: Exports) -> list[Route]:
     """Return the routes of the API."""
@@ -37,7 +40,7 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
             service.on_denial("api", error)
             return failure(error)
         if not parsed.lasting:
-            return await answer(parsed)
+            return await _while_connected(request, answer(parsed))
         signs = [b""]
 
         def report(done: int, total: int) -> None:
@@ -74,6 +77,33 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
         Path(IMPORT_PATH, import_, methods=["POST"]),
         Path("/api/{operation}", call, methods=["POST"]),
     ]
+
+
+async def _while_connected(
+    request: Request, answering: Coroutine[Any, Any, Response]
+) -> Response:
+    """Return an answer. If the client disconnects before it, the work is cancelled: nobody would read the answer.
+
+    The body of the request has been read.
+    """
+    work = asyncio.create_task(answering)
+    disconnected = asyncio.create_task(_disconnected(request))
+    tasks = {work, disconnected}
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        if work.done():
+            return work.result()
+        return Response(status_code=_CLIENT_CLOSED_REQUEST)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _disconnected(request: Request) -> None:
+    """Wait until the client disconnects."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
 
 
 async def _alive(

@@ -11,7 +11,7 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from folklore.background import on_texts
+from folklore.background import characters_in, on_texts
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
@@ -245,8 +245,13 @@ async def _checked(
         secrets=memory.secrets,
         single=request.single,
     )
-    size = sum(len(draft.content) for draft in drafts if isinstance(draft, Draft))
-    return await on_texts(check, size)
+    texts = (
+        getattr(draft, name)
+        for draft in drafts
+        if isinstance(draft, Draft)
+        for name in Draft.__dataclass_fields__
+    )
+    return await on_texts(check, characters_in(texts))
 
 
 def _store_item(

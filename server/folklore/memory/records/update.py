@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any, cast
 from uuid import UUID
 
-from folklore.background import on_texts
+from folklore.background import characters_in, on_texts
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.events.audit import Write
@@ -60,7 +60,7 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     Raises InvalidInput, NotFound, Refused; Conflict if the memory changed since `if_revision`, was superseded, or if
     another memory has the new text.
     """
-    size = len(str(dict(request.changes).get("content") or ""))
+    size = characters_in(dict(request.changes).values())
     values = await on_texts(partial(_checked, context, request), size)
     if request.merge:
         return await _read(context, await merge(context, request, values), request.id)

@@ -14,7 +14,7 @@ _TABLE = Path(__file__).with_name("languages.txt")
 _DEPTH = 1
 _ELEMENT = re.compile(r"\([^)]*\)|<\w+>|[^(<]+")
 # What is written alike in every language: numbers, and dates and times by ISO 8601.
-_WITHOUT_WORDS = re.compile(r"[\d:./+ tz-]*\d[\d:./+ tz-]*")
+_WITHOUT_WORDS = re.compile(r"[:./+ tz-]*\d[\d:./+ tz-]*")
 _DAY = r"(?P<day>\d{1,2})(?:\.|º|ª|°|er|e)?"
 _YEAR = r"(?P<year>\d{4})"
 # Without its cedilla the Portuguese March is a name of people.

@@ -17,7 +17,7 @@ _ANGLE = re.compile(
 _SQUARE = re.compile(r"[\[\uff3b\u3014\u3010\u27e6\u301a\u2772]")
 _ANGLE_END = re.compile("[>\uff1e\ufe65\u203a\u3009\u27e9\u232a\u276d\u276f\u2771]")
 _SQUARE_END = re.compile(r"[\]\uff3d\u3015\u3011\u27e7\u301b\u2773]")
-_PIPE = re.compile(r"\s*[/\u2044\u2215]?\s*[|\uff5c\u2223\u01c0]")
+_PIPE = re.compile(r"\s*(?:[/\u2044\u2215]\s*)?[|\uff5c\u2223\u01c0]")
 _CLOSING = re.compile(r"\s*[/\u2044\u2215\uff0f]")
 # The letters of marks that may be followed by anything, such as attributes.
 _BEGINNINGS = ("folklorenotes", "systemreminder")

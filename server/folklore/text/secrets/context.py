@@ -68,7 +68,7 @@ _SEPARATOR = re.compile(
       | (?P<cell>[ \t]+\|[ \t]+(?=[^|\n]{4,200}\|))
       | (?P<colon>[ \t]*(?::(?!:)|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
       | (?P<prose>
-          (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]+[^\n.;:!?=]{1,60}?)?
+          (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]++[^\n.;:!?=]{1,60}?)?
           [ \t]+(?:is|was|are|be|became|equals|reads|to|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
           (?:[ \t]+(?:now|currently|still|simply|just|(?:re)?set[ \t]+to|(?:changed|rotated|updated)[ \t]+to|called))?
           [ \t]*:?[ \t]+ )
@@ -164,7 +164,7 @@ _COMMANDS = (
     ("password '", r"(?:user|role)[ ][^\n]{1,100}? password '(?P<value>[^'\n]{4,200})'", True),
     ("requirepass,masterauth", r"(?:requirepass|masterauth)[ ]+[\"']?(?P<value>[^\s\"']{4,200})", True),
     (":5432:,:*:,:6432:,:5433:", r"^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>[^\s:]{4,100})$", True),
-    ("login,credential,creds,log in", r"(?:log ?in|credentials?|creds)(?: with| are| is| as)?[ ]*[:=]?[ ]+[\"'`]?[\w.@-]{2,60}[\"'`]?(?:[ ]?/[ ]|:|[ ][|][ ]|[ ]and[ ])[\"'`]?(?P<value>[^\s\"'`]{6,100})", False),
+    ("login,credential,creds,log in", r"(?:log ?in|credentials?|creds)(?: with| are| is| as)?(?:[ ]*[:=])?[ ]++[\"'`]?[\w.@-]{2,60}[\"'`]?(?:[ ]?/[ ]|:|[ ][|][ ]|[ ]and[ ])[\"'`]?(?P<value>[^\s\"'`]{6,100})", False),
 )  # fmt: skip
 _IS_THE_PASSWORD = re.compile(
     r"[\"'`)*]{0,3}[ ](?:is|was)[ ](?:(?:the|our|my|your|their|its|a)[ ])?(?:[\w-]{1,20}[ ]){0,3}?"

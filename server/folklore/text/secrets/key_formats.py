@@ -73,9 +73,9 @@ _HINTS: dict[str, tuple[tuple[str, int], ...]] = {
 
 # A line break within a key: the break, the indentation or quotation of the next line, an operator between two literals.
 _BREAK = re.compile(
-    r"(?:[\"'`][ \t]*(?:[\\+.&]|\|\|)?|[ \t]*\\)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*"
+    r"(?:[\"'`](?:[ \t]*(?:[\\+.&]|\|\|))?|[ \t]*\\)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*"
     r"(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
-    r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
+    r"|[\"'`](?:[ \t]*(?:\+|\.\.|\|\||&))?[ \t]*[\"'`]"
 )
 # What a rule may have between its prefix and the key, and a line of a key up to where a break can be.
 _BEFORE_KEY = re.compile(r"(?:\s{0,20}[=:][ \t]{0,20}[\"'`]?)?")

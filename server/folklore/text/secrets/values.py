@@ -82,7 +82,7 @@ _EXPRESSION = re.compile(
 )
 _NUMBERS = re.compile(
     r"(?i)^[\d.,:/–-]+\+?$|^0x[0-9a-f]+$|^v?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?$|^\d{4}-\d{2}-\d{2}(?:[T ].*)?$"
-    r"|^\d+[-–\d]*(?:%|ms|s|m|h|d|w|k|kb|mb|gb|x|st|nd|rd|th|-?(?:min|sec|hour|day|week|month|year|bit|byte|char|character"
+    r"|^\d[-–\d]*(?:%|ms|s|m|h|d|w|k|kb|mb|gb|x|st|nd|rd|th|-?(?:min|sec|hour|day|week|month|year|bit|byte|char|character"
     r"|letter|digit|word|minute|second|time)s?)?$"
 )
 _UUID = re.compile(

@@ -23,7 +23,7 @@ from folklore.text.tags import kind_of
 # The field of a line that names what the reader of another format left out.
 IGNORED = "ignored_fields"
 # Two objects on a line, or the parts of one.
-_NEXT_OBJECT = re.compile(rb"\}\s*,?\s*\{")
+_NEXT_OBJECT = re.compile(rb"\}\s*(?:,\s*)?\{")
 # The states of a record of another system in which nobody is shown it, and the fields that say so.
 _AWAY = ("deleted", "archived", "paused", "trashed")
 _IN_FORCE = ("active", "enabled", "current")

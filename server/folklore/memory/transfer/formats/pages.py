@@ -73,7 +73,7 @@ _TRUTH = {"true": True, "yes": True, "false": False, "no": False}
 _BLANK_BEFORE_OFFSET = re.compile(r"(?<!\s)\s+(?=[+-]\d|Z$)")
 # The file of Claude Code that lists the other notes of its folder, and the lines that it does so with.
 _INDEX = "memory.md"
-_PAGE_LINK = re.compile(r"\]\((?!\w+:)[^)\s]+\.md[^)]*\)")
+_PAGE_LINK = re.compile(r"\]\((?!\w+:)(?>[^()\s]+?\.md)[^()]*\)")
 _LINK_CHARACTERS = 1_000
 _PAGE_NAME = re.compile(r"(?<![\w./-])[\w./-]+\.md\b")
 # Not a field of a memory: the report counts lines that have it, by name.
