@@ -82,6 +82,7 @@ NOT_MEASURED: Mapping[str, str] = {
     "memory.recall.presets": "names of at most 40 characters",
     "memory.records.get": "ids of at most 32 characters",
     "memory.requests": "names of our own classes",
+    "repository_files": "the configuration of a working tree, by lines that match at one position",
     "memory.transfer.formats.commits._line": "the beginning of a subject",
     "memory.transfer.formats.conversations": "names of files, and JSON by its next sign",
     "memory.transfer.formats.graph": "one replacement of a relation's name",
