@@ -38,7 +38,15 @@ _CATEGORIES = {
     "CATEGORY_SPACE": " ",
 }
 # Parts of an expression that match text.
-_CONSUMING = ("LITERAL", "IN", "MAX_REPEAT", "MIN_REPEAT", "SUBPATTERN", "BRANCH")
+_CONSUMING = (
+    "LITERAL",
+    "IN",
+    "MAX_REPEAT",
+    "MIN_REPEAT",
+    "POSSESSIVE_REPEAT",
+    "SUBPATTERN",
+    "BRANCH",
+)
 # Formats that are left out, by their prefix, and why.
 LEFT_OUT = {
     "pk_": "a public key",
@@ -196,7 +204,7 @@ def _piece(operation: str, argument: Any, chance: random.Random) -> str:
         return "."
     if operation == "NOT_LITERAL":
         return chance.choice(_ALPHABET)
-    if operation in ("MAX_REPEAT", "MIN_REPEAT"):
+    if operation in ("MAX_REPEAT", "MIN_REPEAT", "POSSESSIVE_REPEAT"):
         least, most, body = argument
         if least == 1 and most > _OPEN_END:  # no key is so short
             least = _OPEN_END
