@@ -216,7 +216,8 @@ async def measure_latency(home: str) -> dict[str, float]:
     async with Client(parameters) as client, Client(parameters) as other:
         await store(client, texts)
         await call_hook(client, "warm", "warm")
-        trivial, hooks, edits, injected, tokens, repeated = [], [], [], 0, [], 0
+        trivial, hooks, injected, tokens, repeated = [], [], 0, [], 0
+        unasked: dict[str, list[float]] = {}
         seen: dict[str, set[str]] = {}
         for round_ in range(_ROUNDS):
             prompt = " ".join(rng.sample(rng.choice(texts).split(), 6))
@@ -227,14 +228,11 @@ async def measure_latency(home: str) -> dict[str, float]:
             start = time.perf_counter()
             text = await call_hook(client, prompt, session)
             hooks.append((time.perf_counter() - start) * 1e3)
-            edited = {
-                "event": "PostToolUse",
-                "path": "web/src/cart.ts",
-                "text": f"const {prompt};",
-            }
-            start = time.perf_counter()
-            await client.call_tool("client_hook", {**edited, "session": session})
-            edits.append((time.perf_counter() - start) * 1e3)
+            for type_, request in _at_work(prompt, session).items():
+                start = time.perf_counter()
+                await client.call_tool("client_hook", request)
+                milliseconds = (time.perf_counter() - start) * 1e3
+                unasked.setdefault(type_, []).append(milliseconds)
             tokens.append(estimate(text))
             ids = notes_of(text)
             injected += bool(ids)
@@ -262,12 +260,28 @@ async def measure_latency(home: str) -> dict[str, float]:
         "trivial_p99_ms": percentile(trivial, 0.99),
         "hook_p50_ms": percentile(hooks, 0.5),
         "hook_p99_ms": percentile(hooks, 0.99),
-        "edit_p50_ms": percentile(edits, 0.5),
-        "edit_p99_ms": percentile(edits, 0.99),
+        **{f"{type_}_p50_ms": percentile(ms, 0.5) for type_, ms in unasked.items()},
+        **{f"{type_}_p99_ms": percentile(ms, 0.99) for type_, ms in unasked.items()},
         "p99_over_trivial_ms": percentile(hooks, 0.99) - percentile(trivial, 0.99),
         "injected_share": injected / _ROUNDS,
         "repeated_in_a_session": float(repeated),
         "repeated_by_two_processes": float(at_once),
+    }
+
+
+def _at_work(words: str, session: str) -> dict[str, dict[str, Any]]:
+    """Return what hooks pass on at moments at which nobody asks, of these words."""
+    path = "web/src/cart.ts"
+    moments = [
+        Moment("edit", "", f"const {words};", path=path),
+        Moment("read", "", f"const {words};\n" * 10, path=path),
+        Moment("failure", "", f"error: {words}\n" * 5, command="npm test"),
+        Moment("ask", "", f"Shall I {words}?"),
+        Moment("subagent", "", f"Find {words}."),
+    ]
+    return {
+        moment.type: moment.request(session).model_dump(exclude_defaults=True)
+        for moment in moments
     }
 
 
