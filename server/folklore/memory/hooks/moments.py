@@ -3,6 +3,7 @@
 A note that is given unasked must be likelier to help than one that a prompt gets.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -101,8 +102,10 @@ async def _matches(
     """Return the memories that a moment needs with some confidence, best first."""
     if isinstance(moment, FileRead):
         text = without_blocks(moment.text)[:_READ]
-        tied = await concerned_by(context, scope, Edit(moment.path, text), tied=True)
-        found = await _probable(context, scope, f"{moment.path}\n{text}")
+        tied, found = await asyncio.gather(
+            concerned_by(context, scope, Edit(moment.path, text), tied=True),
+            _probable(context, scope, f"{moment.path}\n{text}"),
+        )
         known = {match.id for match in tied}
         return [*tied, *(match for match in found if match.id not in known)]
     question = without_private(without_blocks(_question_of(moment)))
