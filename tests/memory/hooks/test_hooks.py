@@ -205,16 +205,15 @@ async def test_a_long_note_is_cut_between_sentences_around_what_fits_the_prompt(
 
 
 async def test_the_summary_of_a_long_note_stands_for_it(client: Client) -> None:
-    draft = {
-        "content": "The invoice service listens on port 8443, on which it takes TLS. "
-        + "Nothing of interest happened in the office on that day either. " * 10,
-        "summary": "The invoice service listens on port 8443; 8442 is taken.",
-    }
-    await client.call_tool("memory_store", draft)
-
-    assert "by tester] The invoice service listens on port 8443; 8442 is taken." in (
-        await hook(client, PORT)
+    filler = "Nothing of interest happened in the office on that day either. " * 10
+    summary = "The invoice service listens on port 8443; another port is taken."
+    await kept(
+        client,
+        f"{filler}The invoice service listens on port 8443, on which it takes TLS.",
+        summary=summary,
     )
+
+    assert f"by tester] {summary}" in await hook(client, PORT)
 
 
 async def test_a_session_has_a_budget(
