@@ -506,15 +506,34 @@ class Similar:
 
 
 @dataclass(frozen=True, slots=True)
+class OnSubject:
+    """A memory that is on the subject of another one, with its time for order, and how nearly it is."""
+
+    id: UUID
+    when: datetime
+    content: str
+    likeness: float
+
+
+@dataclass(frozen=True, slots=True)
+class Replaced:
+    """An older memory, with its time for order, whose subject a newer one is on."""
+
+    id: UUID
+    when: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class StoreItem:
     """Outcome for one draft of a batch, with similar memories that were stored before.
 
-    `cues` is "added" if a known text got further cues.
+    `same_subject` are older ones that it may replace. `cues` is "added" if a known text got further cues.
     """
 
     id: UUID
     status: StoreStatus
     similar: tuple[Similar, ...] = ()
+    same_subject: tuple[OnSubject, ...] = ()
     cues: Literal["added"] | None = None
 
 
@@ -634,9 +653,10 @@ class Recalled:
 
     `score` is the confidence that it answers the question, and `match` says how great that is; a search has neither.
     `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
-    the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
-    are the numbers, from 0, of the questions that it answers, if there were several. `passage` has the first character
-    of the passage of a long text that answers the question best, and the one after its last.
+    the question was asked. `replaces` are older ones on its subject. `contradicts` are visible memories with that
+    relation to it, in either direction. `queries` are the numbers, from 0, of the questions that it answers, if there
+    were several. `passage` has the first character of the passage of a long text that answers the question best, and
+    the one after its last.
     """
 
     memory: Memory
@@ -646,6 +666,7 @@ class Recalled:
     expanded: str | None = None
     elsewhere: bool = False
     variants: tuple[Variant, ...] = ()
+    replaces: tuple[Replaced, ...] = ()
     contradicts: tuple[UUID, ...] = ()
     queries: tuple[int, ...] = ()
     passage: tuple[int, int] | None = None

@@ -423,6 +423,9 @@ def _print_result(
         print_memory(memory, zone, words)
     else:
         _print_text(memory, words, zone)
+    for older in result.replaces:
+        day = in_zone(older.when, zone).date()
+        print_line(f"{_INDENT}replaces {short(older.id)} of {day}", fg="yellow")
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     print_stale(result.stale, zone)

@@ -109,6 +109,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         if result.passage and (form == "detailed" or result.explain)
         else None,
         variants=_variants(result),
+        replaces=[_fields(item, "id when") for item in result.replaces],
         contradicts=list(map(str, result.contradicts)),
         stale=stale(result.stale),
         explain=None if result.explain is None else dict(result.explain),
@@ -182,7 +183,14 @@ def stored(result: StoreResult) -> JsonDict:
             | _set(changed_by=near.changed_by)
             for near in item.similar
         ]
-        items.append(_fields(item, "id status") | _set(cues=item.cues, similar=similar))
+        subjects = [
+            _fields(older, "id when") | {"content": beginning(older.content)}
+            for older in item.same_subject
+        ]
+        items.append(
+            _fields(item, "id status")
+            | _set(cues=item.cues, similar=similar, same_subject=subjects)
+        )
     refusals = [_fields(item, "index field reason") for item in result.refused]
     return {"namespace": result.namespace, "stored": items} | _set(
         refused=refusals, note=result.note

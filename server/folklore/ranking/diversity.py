@@ -13,6 +13,7 @@ from folklore.ranking.numbers import RANGE, SIMILAR
 from folklore.text.words import words
 
 Id = TypeVar("Id", UUID, str, int)
+Key = TypeVar("Key", bound=Hashable)
 
 # Words by which texts are first compared: few begin with the same, and only those are read to their end.
 _OPENING = 8
@@ -121,14 +122,14 @@ def share_words(one: Set[str], other: Set[str], least: float) -> bool:
     return both > 0 and both >= least * (len(one) + len(other) - both)
 
 
-def newest_first(order: Sequence[Id], newer: Mapping[Id, Sequence[Id]]) -> list[Id]:
+def newest_first(order: Sequence[Key], newer: Mapping[Key, Sequence[Key]]) -> list[Key]:
     """Move the newer ids on a subject before the first older one.
 
     `newer` has for an id the newer ones on its subject, newest first; those that `order` does not have are inserted.
     """
-    placed: dict[Id, None] = {}
+    placed: dict[Key, None] = {}
 
-    def place(id_: Id) -> None:
+    def place(id_: Key) -> None:
         if id_ not in placed:
             for other in newer.get(id_, ()):
                 place(other)

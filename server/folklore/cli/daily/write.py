@@ -122,6 +122,11 @@ def _print_stored(
                 f"  similar ({near.similarity:.2f}): {near.id} by {by}: {text}",
                 dim=True,
             )
+        for older in item.same_subject:
+            text = in_one_line(older.content)
+            print_line(
+                f"  same subject: {older.id} of {older.when:%Y-%m-%d}: {text}", dim=True
+            )
     if names:
         print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
     if result.note:

@@ -46,6 +46,18 @@ class PendingCues:
 
 
 @dataclass(frozen=True, slots=True)
+class Neighbour:
+    """A memory near to another one, `memory_id`: the cosine of their texts, its text, cues and time for order."""
+
+    memory_id: UUID
+    id: UUID
+    cosine: float
+    content: str
+    cues: tuple[str, ...]
+    when: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Coverage:
     """The number of memories in a namespace, without forgotten ones, and of those with an embedding in one model."""
 
@@ -164,6 +176,34 @@ class Embeddings(Store):
                 other,
             )
         return neighbours
+
+    async def subjects(
+        self,
+        namespace: UUID,
+        ids: Sequence[UUID],
+        model: UUID,
+        *,
+        most: int,
+        least: float,
+        newest: int,
+        now: datetime,
+    ) -> list[Neighbour]:
+        """Return the nearest others in force of each memory that no relation joins with it, by cosine.
+
+        Compares with the `newest` memories of the namespace, down to a cosine of `least`.
+        """
+        rows = await self._database.rows(
+            "embeddings/subjects",
+            "scan",
+            namespace=namespace,
+            ids=ids,
+            model=model,
+            most=most,
+            least=least,
+            newest=newest,
+            now=now,
+        )
+        return [made(Neighbour, row) for row in rows]
 
     async def nearest(
         self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int

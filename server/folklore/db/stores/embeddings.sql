@@ -267,6 +267,54 @@ from ranked
 where place <= 3
 order by memory_id, place
 
+-- name: subjects. The :most memories in force nearest to each of :ids by their whole texts, among the :newest embeddings
+-- of the namespace and down to a cosine of :least; not those that a relation joins with it, but for a contradiction:
+-- both hold. Each with its cosine, text, cues and time for order.
+with mine as materialized (
+    select e.memory_id, e.vector
+    from embeddings e
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
+        and e.passage = 0
+),
+newest as materialized (
+    select e.memory_id, e.vector
+    from embeddings e
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+    order by e.memory_id desc
+    limit :newest::integer
+),
+settled as materialized (
+    select r.from_id, r.to_id
+    from relations r
+    where r.namespace_id = :namespace::uuid and r.from_id = any(:ids::uuid[]) and r.type <> 'contradicts'
+    union
+    select r.to_id, r.from_id
+    from relations r
+    where r.namespace_id = :namespace::uuid and r.to_id = any(:ids::uuid[]) and r.type <> 'contradicts'
+)
+select mine.memory_id, found.id, 1 - found.distance as cosine, found.content, found.cues, found."when"
+from mine
+cross join lateral (
+    select m.id, m.content, m.cues, m."when", sorted.distance
+    from (
+        select newest.memory_id, mine.vector <=> newest.vector as distance
+        from newest
+        where newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= 1 - :least::float8
+        order by distance, newest.memory_id
+    ) sorted
+    cross join lateral (
+        select m.id, m.content, m.cues, {m.order_time} as "when"
+        from memories m
+        where m.namespace_id = :namespace::uuid and m.id = sorted.memory_id
+            and m.forgotten_at is null and m.superseded_at is null
+            and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
+        offset 0
+    ) m
+    where not exists (select from settled where settled.from_id = mine.memory_id and settled.to_id = m.id)
+    order by sorted.distance, sorted.memory_id
+    limit :most::integer
+) found
+
 -- name: update_length. Copy the length of a changed memory to its embeddings in every model. Its text is the same, and
 -- so are the lengths of its passages.
 update embeddings e set length = folklore_length(m.search)

@@ -300,7 +300,8 @@ from (
 -- name: pool. The candidates :ids; memories at most :reach positions from one of :spreading (candidates too) in its
 -- session; and, if :related, the :max_relations strongest relations of each of them. Whole memories with their vectors
 -- in :model (raw halfvec bytes; null while pending), their length in lexemes, the passages of long ones, the ids of
--- related :spreading with the strengths, and the ids of visible memories that contradict them. Memories that were
+-- related :spreading with the strengths, the ids of visible memories that contradict them, and of :ids to which another
+-- relation leads from them: both hold. Memories that were
 -- forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose order the planner
 -- may change, may read all memories.
 with seed as materialized (
@@ -349,10 +350,18 @@ opposed as materialized (
         limit 1  -- keeps the planner from joining all of memories
     ) seen
     group by pair.id
+),
+joined as materialized (
+    select r.from_id as id, array_agg(r.to_id order by r.to_id) as ids
+    from relations r
+    where r.namespace_id = any(:namespaces::uuid[]) and r.from_id = any(:ids::uuid[]) and r.to_id = any(:ids::uuid[])
+        and r.type <> 'contradicts'
+    group by r.from_id
 )
 select
 -- include record
     , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, e.nearness_of_cues, linked.sources, linked.strengths, opposed.ids as contradicts
+    , joined.ids as both_hold
 from member
 cross join lateral (
 -- include state
@@ -366,6 +375,7 @@ left join lateral (
     where link.id = member.id
 ) linked on true
 left join opposed on opposed.id = member.id
+left join joined on joined.id = member.id
 where
 -- include visible
 

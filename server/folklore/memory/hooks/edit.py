@@ -8,7 +8,14 @@ from uuid import UUID
 
 from folklore.background import on_texts, stop_if_abandoned
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.matches import Match, fact_of, inject, recalled
+from folklore.memory.hooks.matches import (
+    Match,
+    fact_of,
+    inject,
+    recalled,
+    successors_among,
+    with_successors,
+)
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Recalled
@@ -63,7 +70,8 @@ async def concerned_by(
     worthy = {match.id: match for match in candidates if worth[match.id] >= CONCERNED}
     # Nearly certain, or not there at all.
     best = sorted(worthy.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
-    return [replace(match, confidence=1.0) for match in best]
+    current = with_successors(best, successors_among(matches))
+    return [replace(match, confidence=1.0) for match in current]
 
 
 async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:

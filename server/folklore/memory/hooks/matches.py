@@ -1,7 +1,7 @@
 """Memories that match a text of a session, with the probability that each answers it, and their lines as notes."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
@@ -15,11 +15,13 @@ from folklore.memory.ids import new_id, short
 from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval
-from folklore.model import Recalled
+from folklore.memory.records.subjects import newer_memories
+from folklore.model import Memory, Recalled, Replaced
 from folklore.ranking.injection import FULL, IGNORED, Form, forms
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
 from folklore.text.byline import byline
+from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import asked
 from folklore.text.query.question import QuestionWords
@@ -122,11 +124,61 @@ def fact_of(result: Recalled, words: QuestionWords) -> str:
     return fact(memory.content, words, room, result.passage)
 
 
+def successors_among(matches: Sequence[Match]) -> dict[UUID, Match]:
+    """Return the matches that replace an older memory, by the id of the older one."""
+    return {older.id: match for match in matches for older in match.result.replaces}
+
+
+def with_successors(
+    matches: Sequence[Match], newer: Mapping[UUID, Match]
+) -> list[Match]:
+    """Return matches with the newest on its subject in place of each, once.
+
+    An older decision without the newer one is worse than none.
+    """
+    current: dict[UUID, Match] = {}
+    for match in matches:
+        newest = match
+        seen = {match.id}
+        while (following := newer.get(newest.id)) and following.id not in seen:
+            seen.add(following.id)
+            newest = following
+        confidence = max(match.confidence, newest.confidence)
+        current.setdefault(newest.id, replace(newest, confidence=confidence))
+    return list(current.values())
+
+
+async def _looked_up(
+    context: RequestContext, matches: Sequence[Match]
+) -> dict[UUID, Match]:
+    """Return the newer memories on the subjects of matches, by the id of the older one. Two statements a namespace."""
+    found: dict[UUID, Match] = {}
+    by_id = {match.id: match for match in matches}
+    for namespace in {match.namespace for match in matches}:
+        memories = [
+            match.result.memory for match in matches if match.namespace == namespace
+        ]
+        newer = await newer_memories(context, namespace, memories)
+        for older, memory in newer.items():
+            found[older] = _successor(memory, by_id[older])
+    return found
+
+
+def _successor(memory: Memory, older: Match) -> Match:
+    """Return the match of a memory that replaces an older one."""
+    replaced = Replaced(older.id, older.result.memory.order_time)
+    result = Recalled(memory, replaces=(replaced,))
+    text = fact_of(result, QuestionWords.of([]))
+    return Match(result, older.namespace, older.confidence, text)
+
+
 async def inject(
     context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
 ) -> str:
     """Return the text that gives matches to the session, those that it has not; record it before. Empty for silence."""
     assert scope.ledger is not None
+    matches = with_successors(matches, successors_among(matches))
+    matches = with_successors(matches, await _looked_up(context, matches))
     selection = (
         await _selection(scope, scope.ledger, matches, context.now) if matches else []
     )
@@ -136,7 +188,9 @@ async def inject(
     frame = -(-tokens.estimate(block(HEADING, [])) // len(selection))
     notes = []
     for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
-        text = note_of(context, match) if form == "full" else headline_of(match)
+        text = (
+            note_of(context, match) if form == "full" else headline_of(context, match)
+        )
         whole = form == "full" or not text.endswith(tokens.ELLIPSIS)
         notes.append(
             Note(
@@ -209,12 +263,24 @@ def note_of(context: RequestContext, match: Match) -> str:
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
     changed = f", {stale[0].path} changed since" if stale else ""
     verify = f"{changed}, verify" if changed or days >= _OLD else ""
+    replaced = replaced_text(context, match.result.replaces)
     by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
-    return f"- [{short(memory.id)}, {age}{verify}, by {by}] {match.text}"
+    return f"- [{short(memory.id)}, {age}{verify}{replaced}, by {by}] {match.text}"
 
 
-def headline_of(match: Match) -> str:
+def replaced_text(context: RequestContext, replaces: Sequence[Replaced]) -> str:
+    """Return what a memory replaces, as its note says it: `, replaces [id] of DATE`; empty for nothing."""
+    if not replaces:
+        return ""
+    older = replaces[0]
+    return (
+        f", replaces [{short(older.id)}] of {in_zone(older.when, context.zone).date()}"
+    )
+
+
+def headline_of(context: RequestContext, match: Match) -> str:
     """Return a note as a headline: the end of its id, and the beginning of its summary or text."""
     memory = match.result.memory
     text = " ".join((memory.summary or memory.content).split())
-    return tokens.fit(f"- {short(memory.id)} {text}", _HEADLINE)
+    note = tokens.fit(f"- {short(memory.id)} {text}", _HEADLINE)
+    return note + replaced_text(context, match.result.replaces)

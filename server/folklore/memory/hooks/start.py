@@ -1,17 +1,21 @@
 """Notes for the start of a session: the project, its counts, and a few memories."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time
 from itertools import zip_longest
+from uuid import UUID
 
 from folklore.db.stores.events.injections import Injections, Note
 from folklore.db.stores.memories import ListingOrder
 from folklore.memory.context import RequestContext
+from folklore.memory.hooks.matches import replaced_text
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.ids import new_id, short
+from folklore.memory.records.subjects import newer_memories
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
-from folklore.model import Filters, Memory
+from folklore.model import Filters, Memory, Replaced
+from folklore.ranking.diversity import newest_first
 from folklore.text import tokens
 from folklore.text.amounts import amount
 from folklore.text.byline import byline
@@ -49,6 +53,9 @@ async def notes_for_start(
         namespace=scope.space.id, now=context.now
     )
     memories, changed = await _memories(context, scope, since, counts.memories)
+    newer = await newer_memories(context, scope.space.id, memories)
+    replaced = _replaced(memories, newer)
+    memories = _newer_first(memories, newer)
     heading = _heading(
         scope.project,
         counts.memories,
@@ -57,7 +64,7 @@ async def notes_for_start(
         _changes(changed, since, context),
     )
     heading += _AFTER_COMPACTION if compacted else ""
-    text, notes = _fitted(heading, memories, context)
+    text, notes = _fitted(heading, memories, replaced, context)
     if scope.ledger is not None and memories:
         rows = [
             Note(
@@ -115,6 +122,29 @@ async def _memories(
     return selection[:_AT_MOST], len(changed)
 
 
+def _newer_first(
+    memories: Sequence[Memory], newer: Mapping[UUID, Memory]
+) -> list[Memory]:
+    """Return as many memories with the newer one before each older one on its subject."""
+    by_id = {memory.id: memory for memory in (*newer.values(), *memories)}
+    order = newest_first(
+        [memory.id for memory in memories],
+        {older: [memory.id] for older, memory in newer.items()},
+    )
+    return [by_id[id_] for id_ in order][: len(memories)]
+
+
+def _replaced(
+    memories: Sequence[Memory], newer: Mapping[UUID, Memory]
+) -> dict[UUID, Replaced]:
+    """Return the older memory on the subject of each newer one, by the id of the newer."""
+    return {
+        newer[memory.id].id: Replaced(memory.id, memory.order_time)
+        for memory in memories
+        if memory.id in newer
+    }
+
+
 async def _listed(
     context: RequestContext, scope: HookScope, filters: Filters, order: ListingOrder
 ) -> list[Memory]:
@@ -147,21 +177,30 @@ def _changes(number: int, since: datetime | None, context: RequestContext) -> st
 
 
 def _fitted(
-    heading: str, memories: Sequence[Memory], context: RequestContext
+    heading: str,
+    memories: Sequence[Memory],
+    replaced: Mapping[UUID, Replaced],
+    context: RequestContext,
 ) -> tuple[str, list[str]]:
     """Return the text within its tokens, and its notes; long texts are cut alike."""
     length = _LONGEST
     while True:
-        notes = [_note(memory, length, context) for memory in memories]
+        notes = [
+            _note(memory, length, replaced.get(memory.id), context)
+            for memory in memories
+        ]
         text = block(heading, notes)
         if tokens.estimate(text) <= _TOKENS or length <= _STEP:
             return text, notes
         length -= _STEP
 
 
-def _note(memory: Memory, length: int, context: RequestContext) -> str:
+def _note(
+    memory: Memory, length: int, replaced: Replaced | None, context: RequestContext
+) -> str:
     marks = f", {memory.kind}" if memory.kind == "decision" else ""
     marks += ", pinned" if memory.pinned else ""
+    marks += replaced_text(context, [replaced] if replaced else [])
     content = " ".join((memory.summary or memory.content).split())
     text = tokens.fit(content, length // tokens.CHARACTERS_PER_TOKEN)
     day = in_zone(memory.order_time, context.zone).date()

@@ -11,7 +11,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
 from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Retrieval, Search
-from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
+from folklore.model import Answer, JsonObject, Memory, Recalled, Replaced, Sort, Variant
 from folklore.text.entities.finder import find_entities
 from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import line
@@ -97,6 +97,10 @@ def _result(id_: UUID, ranked: RankedList) -> Recalled:
         _explain_result(id_, ranked) if ranked.search.question.explain else None,
         variants=tuple(
             _variant(other, memory, ranked) for other in ranked.variants.get(id_, ())
+        ),
+        replaces=tuple(
+            Replaced(older, ranked.candidates.time_of(older))
+            for older in ranked.replaces.get(id_, ())
         ),
         contradicts=tuple(candidate.row["contradicts"] or ()),
         passage=ranked.candidates.matches[id_].passage,

@@ -20,6 +20,7 @@ from folklore.model import Degraded
 from folklore.ranking import diversity, numbers
 from folklore.ranking.features import Parts, group_of, signals_of
 from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
+from folklore.ranking.subjects import COMPARED, SAME, likeness, subject_words
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
 from folklore.text.clean import clean
@@ -43,8 +44,8 @@ class RankedList:
     """The results of a question in order with their scores, one more than wanted if there is one, and how they came.
 
     `parts` are the features of all candidates times their weights, by row. `shortlist` has the best candidates, best
-    first, with their relevance; each represents its `variants`, near-duplicates, newest first. `confidence` is that of
-    each result alone, `redundancy` that of all candidates that were left.
+    first, with their relevance; each represents its `variants`, near-duplicates, newest first. Of two on one subject
+    the newer `replaces` the older. `confidence` is that of each result alone, `redundancy` that of all candidates that were left.
     """
 
     search: Search
@@ -53,6 +54,7 @@ class RankedList:
     shortlist: Mapping[UUID, float]
     variants: Mapping[UUID, Sequence[UUID]]
     redundancy: Mapping[UUID, float]
+    replaces: Mapping[UUID, Sequence[UUID]]
     scores: Mapping[UUID, float]
     confidence: Mapping[UUID, float]
     weights: Weights
@@ -94,7 +96,7 @@ async def rank(
         if memory.reranker is not None and "dense" in retrieval.hits:
             shortlist, failed = await _rerank(memory.reranker, candidates, shortlist)
             degraded += failed
-        redundancy = _diverse(candidates, shortlist)
+        redundancy, replaces = _diverse(candidates, shortlist)
         results = list(redundancy)
         if search.question.literal:
             scores, confidence = (
@@ -115,6 +117,7 @@ async def rank(
         shortlist,
         variants,
         redundancy,
+        replaces,
         scores,
         confidence,
         weights,
@@ -255,8 +258,11 @@ async def _rerank(
 
 def _diverse(
     candidates: Candidates, shortlist: Mapping[UUID, float]
-) -> dict[UUID, float]:
-    """Return the results, best first but the newer one first on one subject, with their redundancy."""
+) -> tuple[dict[UUID, float], dict[UUID, list[UUID]]]:
+    """Return the results, best first but the newer one first on one subject, with their redundancy.
+
+    Also the older ones that each newer one replaces.
+    """
     search, ids = candidates.retrieval.search, list(shortlist)
     ranking, vectors = search.ranking, candidates.vectors[candidates.rows_of(ids)]
     # A result below min_score leaves its place to the next one.
@@ -274,16 +280,21 @@ def _diverse(
     )
     redundancy = {ids[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
-        return redundancy
+        return redundancy, {}
     newer: dict[UUID, list[UUID]] = {}
+    replaces: dict[UUID, list[UUID]] = {}
     for older, other in _newer_on_subject(
         candidates, ids[: len(redundancy) + numbers.SURROUNDED], redundancy
     ):
         newer.setdefault(older, []).append(other)
+        replaces.setdefault(other, []).append(older)
     for others in newer.values():
         others.sort(key=candidates.time_of, reverse=True)
     order = diversity.newest_first(list(redundancy), newer)
-    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
+    for olders in replaces.values():
+        olders.sort(key=candidates.time_of, reverse=True)
+    kept = order[: len(redundancy)]
+    return {id_: redundancy.get(id_, 0.0) for id_ in kept}, replaces
 
 
 def _newer_on_subject(
@@ -303,6 +314,8 @@ def _newer_on_subject(
         return
     for older, newer in np.argwhere(_replaced(candidates, ids, lead)).tolist():
         one, other = candidates.all[ids[older]], candidates.all[ids[newer]]
+        if _both_hold(one, other):
+            continue
         if one.place is None or other.place is None:
             yield one.id, other.id
             continue
@@ -328,6 +341,13 @@ def _same_subject(retrieval: Retrieval) -> float:
     return unrelated + (1.0 - unrelated) * numbers.SAME_SUBJECT_IN_CONTEXT
 
 
+def _both_hold(one: Candidate, other: Candidate) -> bool:
+    """Return True if a relation joins two memories that is no contradiction."""
+    return other.id in (one.row["both_hold"] or ()) or one.id in (
+        other.row["both_hold"] or ()
+    )
+
+
 def _replaced(
     candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
@@ -337,12 +357,14 @@ def _replaced(
     those of an import, the times say little: they must be nearly the same.
     """
     rows = candidates.rows_of(ids)
-    vectors, held = candidates.vectors[rows], candidates.words[rows]
+    vectors = candidates.vectors[rows]
+    held = candidates.words[rows] | candidates.in_cues[rows]
     shared = (held * candidates.rarity) @ held.T.astype(float)
     possible: NDArray[np.bool_] = (lead > 0.0) & (
         shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9
     )
-    alike = vectors @ vectors.T >= np.where(
+    cosines = vectors @ vectors.T
+    alike = cosines >= np.where(
         lead > _OCCASION, _same_subject(candidates.retrieval), numbers.SIMILAR
     )
     texts = [candidates.all[id_].content for id_ in ids]
@@ -359,6 +381,15 @@ def _replaced(
         alike[older, place] = diversity.share_words(
             words(older), words(place), numbers.SAME_WORDS
         )
+    cues = [tuple(candidates.all[id_].row["cues"]) for id_ in ids]
+    subjects = [subject_words(*both) for both in zip(texts, cues, strict=True)]
+    # Without cues, two facts of one subject share as many words as a fact and its reversal.
+    cued = np.array([bool(phrases) for phrases in cues])
+    compared = possible & ~alike & (lead > _OCCASION) & (cosines >= COMPARED)
+    compared &= cued[:, None] & cued[None, :]
+    for older, newer in np.argwhere(compared).tolist():
+        value = likeness(float(cosines[older, newer]), subjects[older], subjects[newer])
+        alike[older, newer] = value >= SAME
     return possible & alike
 
 

@@ -13,6 +13,7 @@ from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
+from folklore.ranking.diversity import newest_first
 from folklore.text.arguments import is_nothing
 
 _Key = tuple[str, UUID]
@@ -133,7 +134,17 @@ def _numbered(
                 found.setdefault(shown.get(key, key), {}).setdefault(
                     number, results[rank]
                 )
-    return {key: _one(key, by_question) for key, by_question in found.items()}
+    results_by_key = {key: _one(key, by_question) for key, by_question in found.items()}
+    return {key: results_by_key[key] for key in _newer_first(results_by_key)}
+
+
+def _newer_first(results: Mapping[_Key, Recalled]) -> list[_Key]:
+    """Return the keys of results with what replaces another result before it: questions may bring the two apart."""
+    newer: dict[_Key, list[_Key]] = {}
+    for (namespace, id_), result in results.items():
+        for older in result.replaces:
+            newer.setdefault((namespace, older.id), []).append((namespace, id_))
+    return newest_first(list(results), newer)
 
 
 def _key(result: Recalled) -> _Key:
@@ -151,6 +162,9 @@ def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
         queries=tuple(sorted(by_question)),
         variants=tuple(
             {item.id: item for result in same for item in result.variants}.values()
+        ),
+        replaces=tuple(
+            {item.id: item for result in same for item in result.replaces}.values()
         ),
         contradicts=tuple(
             dict.fromkeys(id_ for result in same for id_ in result.contradicts)

@@ -30,6 +30,7 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import opens, require, require_new_namespace
 from folklore.memory.records.cues import add_cues, embed_cues
+from folklore.memory.records.subjects import Stored, older_on_subject
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
@@ -44,6 +45,7 @@ from folklore.model import (
     DEFAULT_LANGUAGE,
     Draft,
     Memory,
+    OnSubject,
     Relation,
     Similar,
     StoreItem,
@@ -67,6 +69,12 @@ _ADD_CUES = (
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 _NO_MODEL = f"{_UNKNOWN} the embedding model is unavailable."
 _LATER = "Similar memories are not in this answer: the embeddings are made after it."
+# The question about older memories on the subject of a new one; new ones of a call of which it is asked.
+_REPLACES = (
+    "Does it replace one in same_subject? Store it again with supersedes and that id; "
+    "if both hold, relate them (relates_to)."
+)
+_MOST_ASKED = 20
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
 # Characters from which a batch is checked in a thread.
@@ -198,8 +206,14 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     similar, notes = await find_similar(
         context, namespace, new, model, later=making is not None
     )
+    subjects, question = await _on_subject(
+        context, namespace, written.outcome, batch, similar, model
+    )
     outcomes = (
-        _store_item(item, batch.memories[place].draft, similar, written.cued)
+        replace(
+            _store_item(item, batch.memories[place].draft, similar, written.cued),
+            same_subject=subjects.get(item.id, ()),
+        )
         for place, item in outcome.items()
     )
     refusals = tuple(
@@ -210,7 +224,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         tuple(outcomes),
         _note(
             valid.notes,
-            [*notes, *_how_to_add_cues(context, request, batch, new)],
+            [*notes, *question, *_how_to_add_cues(context, request, batch, new)],
             len(refusals),
             len(request.memories),
         ),
@@ -229,6 +243,49 @@ def _how_to_add_cues(
     caller = context.caller
     first = context.memory.told_of_cues.is_first((caller.author, caller.token), session)
     return [_ADD_CUES] if first else []
+
+
+async def _on_subject(
+    context: RequestContext,
+    namespace: UUID,
+    outcome: Mapping[int, Inserted],
+    batch: _Batch,
+    similar: Mapping[UUID, Sequence[Similar]],
+    model: UUID | None,
+) -> tuple[Mapping[UUID, tuple[OnSubject, ...]], list[str]]:
+    """Return older memories on the subject of new ones, and the question whether those replace them.
+
+    Not asked of a memory that supersedes one, nor about those that it is related to or similar to. An error is logged:
+    the memories are stored all the same.
+    """
+    new: dict[UUID, Draft] = {
+        item.id: batch.memories[place].draft
+        for place, item in outcome.items()
+        if item.new and batch.memories[place].draft.supersedes is None
+    }
+    if model is None or not new:
+        return {}, []
+    memories = [
+        Stored(id_, draft.content, draft.cues, _time_of(draft, context.now))
+        for id_, draft in list(new.items())[:_MOST_ASKED]
+    ]
+    try:
+        found = await older_on_subject(context, namespace, memories, model)
+    except FolkloreError as error:
+        log.warning("subjects_unknown", count=len(new), reason=error.message)
+        return {}, []
+    subjects: dict[UUID, tuple[OnSubject, ...]] = {}
+    for id_, olders in found.items():
+        known = {near.id for near in similar.get(id_, ())}
+        known |= {link.id for link in new[id_].related}
+        if asked := tuple(older for older in olders if older.id not in known):
+            subjects[id_] = asked
+    return subjects, [_REPLACES] if subjects else []
+
+
+def _time_of(draft: Draft, now: datetime) -> datetime:
+    """Return the time for order of a memory that is stored now."""
+    return min(draft.occurred_at or now, now)
 
 
 async def _checked(

@@ -1,0 +1,124 @@
+"""Memories on the subject of others: older ones that a new one may replace, and newer ones that replace them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.stores.embeddings import Neighbour
+from folklore.memory.context import RequestContext
+from folklore.model import Memory, OnSubject
+from folklore.ranking.subjects import (
+    COMPARED,
+    SAME,
+    likeness,
+    names_subject,
+    subject_words,
+)
+
+# Nearest memories that are compared by words, among so many of the newest.
+_NEAREST, _NEWEST = 10, 3_000
+# Memories on its subject that a new one names.
+_MOST_NAMED = 2
+# Seconds by which a memory must be newer: of those of one day, as of an import, the times say little.
+_DAY = 86_400
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A stored memory as it is compared: its text, cues and time for order."""
+
+    id: UUID
+    content: str
+    cues: tuple[str, ...]
+    when: datetime
+
+    @property
+    def words(self) -> frozenset[str]:
+        """The words of its subject."""
+        return subject_words(self.content, self.cues)
+
+    @classmethod
+    def of(cls, memory: Memory | Neighbour) -> "Stored":
+        """Return a memory as it is compared."""
+        when = memory.order_time if isinstance(memory, Memory) else memory.when
+        return cls(memory.id, memory.content, memory.cues, when)
+
+
+async def older_on_subject(
+    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
+) -> dict[UUID, tuple[OnSubject, ...]]:
+    """Return for each memory at most two older ones on its subject, the likeliest first; not those of one call."""
+    stored_together = {memory.id for memory in memories}
+    found: dict[UUID, tuple[OnSubject, ...]] = {}
+    near = await _near(context, namespace, memories, model)
+    for memory in memories:
+        olders = [
+            OnSubject(other.id, other.when, other.content, value)
+            for other, value in near.get(memory.id, ())
+            if other.id not in stored_together and other.when <= memory.when
+        ]
+        if olders:
+            olders.sort(key=lambda older: -older.likeness)
+            found[memory.id] = tuple(olders[:_MOST_NAMED])
+    return found
+
+
+async def newer_memories(
+    context: RequestContext, namespace: UUID, memories: Sequence[Memory]
+) -> dict[UUID, Memory]:
+    """Return the newest memory on the subject of each, by its id, if there is one that is newer by a day.
+
+    Nobody asks here, so that the cues of the older memory say what its subject is; one without cues has none. At most
+    two statements.
+    """
+    cued = [Stored.of(memory) for memory in memories if memory.cues]
+    if not cued or context.memory.embedder is None:
+        return {}
+    model = await context.memory.embedder.model()
+    newer = _newest(cued, await _near(context, namespace, cued, model.id))
+    if not newer:
+        return {}
+    ids = list(dict.fromkeys(newer.values()))
+    read = {m.id: m for _, m in await context.memory.memories.get([namespace], ids)}
+    return {older: read[id_] for older, id_ in newer.items() if id_ in read}
+
+
+def _newest(
+    memories: Sequence[Stored], near: Mapping[UUID, list[tuple[Stored, float]]]
+) -> dict[UUID, UUID]:
+    """Return the newest memory that replaces each, by its id."""
+    found: dict[UUID, UUID] = {}
+    for memory in memories:
+        newers = [
+            other
+            for other, _ in near.get(memory.id, ())
+            if (other.when - memory.when).total_seconds() > _DAY
+            and names_subject(memory.content, memory.cues, other.words)
+        ]
+        if newers:
+            found[memory.id] = max(newers, key=lambda other: (other.when, other.id)).id
+    return found
+
+
+async def _near(
+    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
+) -> Mapping[UUID, list[tuple[Stored, float]]]:
+    """Return the memories on the subject of each, with their likeness. One statement."""
+    by_id = {memory.id: memory for memory in memories}
+    neighbours = await context.memory.embeddings.subjects(
+        namespace,
+        list(by_id),
+        model,
+        most=_NEAREST,
+        least=COMPARED,
+        newest=_NEWEST,
+        now=context.now,
+    )
+    near: dict[UUID, list[tuple[Stored, float]]] = {}
+    for neighbour in neighbours:
+        memory, other = by_id[neighbour.memory_id], Stored.of(neighbour)
+        value = likeness(neighbour.cosine, memory.words, other.words)
+        if value >= SAME:
+            near.setdefault(memory.id, []).append((other, value))
+    return near

@@ -1,0 +1,28 @@
+"""Two memories are on one subject by their cosine and by the words of their texts and cues."""
+
+from folklore.ranking.subjects import SAME, likeness, names_subject, subject_words
+
+JEST = "All packages are tested with Jest, one config in the root."
+JEST_CUES = ("which test runner", "is jest set up?")
+VITEST = "Packages are tested with Vitest; Jest remains in apps/mobile."
+VITEST_CUES = ("which test runner for a new package", "vitest or jest")
+
+
+def test_a_decision_and_its_reversal_are_on_one_subject_by_their_words() -> None:
+    older = subject_words(JEST, JEST_CUES)
+
+    assert likeness(0.4, older, subject_words(VITEST, VITEST_CUES)) >= SAME
+    assert likeness(0.4, older, subject_words("Tokens rest in the keychain.")) < SAME
+    assert likeness(0.4, frozenset(), frozenset()) == 0.4
+
+
+def test_the_words_that_text_and_cues_share_name_the_subject() -> None:
+    port = "The billing service listens on port 8443."
+    cues = ("billing port", "which port has billing?")
+
+    assert names_subject(JEST, JEST_CUES, subject_words(VITEST, VITEST_CUES))
+    assert names_subject(port, cues, subject_words("Billing listens on port 9000 now."))
+    assert not names_subject(
+        port, cues, subject_words("The orders service listens on port 9000.")
+    )
+    assert not names_subject(port, (), subject_words(port))
