@@ -147,7 +147,7 @@ RelateArguments = arguments_of(requests.RelateRequest, set())
 async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Keep what the team should know later: a decision and its reason, a convention, a bug's cause and fix, a how-to, a
     preference. One fact per memory, understandable without this conversation. Never secrets. Supersede outdated
-    ones in `similar`, `same_subject`.
+    ones the answer names.
     """
     single = arguments.model_dump(
         exclude={"content", "memories", "namespace"}, exclude_none=True
