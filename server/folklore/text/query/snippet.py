@@ -11,7 +11,7 @@ from folklore.text.tokens import ELLIPSIS, last_space
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
 # End of a sentence or a line as far as a fact is cut there: an abbreviation goes on in small letters.
 _BOUNDARY = re.compile(
-    r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[\u3002\uff01\uff1f])\s*|\s*\n\s*"
+    r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[\u3002\uff01\uff1f])\s*|(?<!\s)\s*\n\s*"
 )
 # Share of the room before the first matching word, if no sentence begins there.
 _LEAD = 0.25

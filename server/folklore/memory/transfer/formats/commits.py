@@ -22,7 +22,7 @@ _TRAILER = re.compile(
 )
 _SUBJECT = re.compile(r"\s*+[*-] .{0,72}$")
 # What a forge adds to the subject of a merged change.
-_NUMBER = re.compile(r"\s*\([#!]\d+\)$")
+_NUMBER = re.compile(r"(?<!\s)\s*\([#!]\d+\)$")
 _REVERT = re.compile(r"This reverts commit ([0-9a-f]{7,40})")
 
 
