@@ -11,11 +11,11 @@ from folklore.ranking.injection import edit_worth, forms
     ("confidences", "ignored", "given"),
     [
         ([], [], []),
-        ([0.9] * 9, [False] * 9, ["full"] * 3 + ["headline"] * 4 + [None] * 2),
+        ([0.9] * 9, [False] * 9, ["full"] * 3 + ["headline"] * 5 + [None]),
         (
             [0.9] * 9,
             [True] * 7 + [False] * 2,
-            ["headline"] * 4 + [None] * 3 + ["full"] * 2,
+            ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
             [0.07, 0.06, 0.059, 0.008, 0.0079],
@@ -27,7 +27,7 @@ from folklore.ranking.injection import edit_worth, forms
         ([0.0599, 0.02], [False] * 2, [None, None]),
     ],
 )
-def test_three_notes_are_given_whole_and_four_as_headlines_if_one_is_likely(
+def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(
     confidences: Sequence[float], ignored: Sequence[bool], given: list[str | None]
 ) -> None:
     assert forms(confidences, ignored) == given

@@ -12,11 +12,12 @@ from typing import Literal
 
 Form = Literal["full", "headline"]
 # Least confidence of the best match of a text, of a whole note and of a headline. The header and a whole note take 70
-# tokens, and one that answers spares a wrong turn of some 700: worth it where about one in ten answers, with a third more
-# for what a wrong note does not harm. A headline, 13 tokens, pays from one in fifty to one in a hundred on.
+# tokens, and one that answers spares a wrong turn of some 700: worth it where about one in ten answers. Scores are
+# calibrated to as many texts with an answer as without, and a wrong note harms little, so that less is enough. A
+# headline, 13 tokens, pays from one in a hundred on.
 SPEAK, FULL, LIKELY = 0.06, 0.06, 0.008
 # Whole notes and headlines of one prompt.
-_MOST_FULL, _MOST_HEADLINES = 3, 4
+_MOST_FULL, _MOST_HEADLINES = 3, 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
