@@ -164,7 +164,7 @@ class _Handlers:
     async def get_prompt(
         self, _ctx: Context, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult:
-        return prompts.render(self._service, params.name, params.arguments or {})
+        return await prompts.render(self._service, params.name, params.arguments or {})
 
 
 class _ResultKeeper:

@@ -26,7 +26,7 @@ from folklore.model import (
 # From a smaller sample nothing is concluded about a model.
 SMALLEST_SAMPLE = 5
 
-ReviewReason = Literal["contradiction", "similar", "unused"]
+ReviewReason = Literal["contradiction", "similar", "unused", "cues"]
 # Actions of events: writes of the text or the fields of memories, and recalls.
 Action = Literal[
     "store",

@@ -17,6 +17,7 @@ from folklore.memory.records.learning import teach_used
 from folklore.memory.requests import GetRequest, UpdateRequest
 from folklore.model import Access, Caller, Draft, Grant, Memory, Role
 from folklore.text.cues import brings_words, fits, phrase, with_learned
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.person import NOON, Person
 from tests.waiting import STUCK
@@ -303,3 +304,29 @@ def test_a_question_fits_a_text_with_two_of_its_words() -> None:
     assert not brings_words("the release of production", [text])
     assert phrase("  how do\nwe deploy ") == "how do we deploy"
     assert phrase("x" * 121) is None
+
+
+async def test_a_review_lists_what_is_used_and_has_no_cues_for_one_call(
+    ask: Ask, app: App, client: Client, folklore: CommandLine
+) -> None:
+    id_ = await stored(ask, HTTP)
+    await stored(ask, "Labels need paper in the printer.", cues=["an empty label"])
+    await stored(ask, "Nobody asks for this.")
+    await ask("memory_recall", session="", query="outgoing calls wait two seconds")
+    await ask("memory_recall", session="", query="labels need paper in the printer")
+    await app.usage.close()
+
+    listed = (await folklore.json("review", "--only", "cues"))["review"]
+    usual = (await folklore.json("review"))["review"]
+    [message] = (await client.get_prompt("review")).messages
+    text = str(message.content)
+    await ask("memory_store", memories=[{"content": HTTP, "cues": ["a site hangs"]}])
+    [after] = (await client.get_prompt("review")).messages
+
+    assert [item["memories"][0]["id"] for item in listed] == [id_]
+    assert usual == []
+    assert HTTP in text
+    assert "Labels" not in text
+    assert "Nobody" not in text
+    assert HTTP not in str(after.content)
+    assert (await memory_of(app, id_)).cues == ("a site hangs",)

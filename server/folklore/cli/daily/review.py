@@ -42,10 +42,13 @@ _STALE: Literal["stale"] = "stale"
 # A sentence, not a memory yet.
 _STATED = "stated"
 _REASONS = (_STATED, *get_args(ReviewReason), _STALE)
+# What lacks cues wants writing, not a decision: it is shown where it is asked for.
+_USUAL = tuple(reason for reason in _REASONS if reason != "cues")
 _TITLES: Mapping[str, str] = {
     "contradiction": "These contradict each other",
     "similar": "These say nearly the same",
     "unused": "This was not used for long",
+    "cues": "This is used, and no cue says when it is needed",
     "stale": "A file of this has changed since",
 }
 _OF_PAIR = (
@@ -55,6 +58,7 @@ _KEYS: Mapping[str, str] = {
     "contradiction": _OF_PAIR,
     "similar": f"{_OF_PAIR}  [c]ontradicts",
     "unused": "[k]eep  [p]in  [f]orget  [e]dit",
+    "cues": "[e]dit, to write cues  [f]orget",
     "stale": "[k]eep, it is still true  [f]orget  [e]dit",
 }
 _ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
@@ -190,10 +194,11 @@ def review(
 
     First comes what you said to an assistant and was not stored. Each is shown, and one key decides: store, drop, keep,
     merge, supersede, forget, relate, pin, edit. Every decision on a memory can be undone, and what is kept is not shown
-    again. Without a terminal, and with --json, they are listed and nothing is asked.
+    again. Without a terminal, and with --json, they are listed and nothing is asked. `--only cues` shows
+    what is used most and has no cues; the prompt `review` lets an assistant write them.
     """
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    zone, reasons, copy = zone_of(ctx), only or _REASONS, working_copy(settings_of(ctx))
+    zone, reasons, copy = zone_of(ctx), only or _USUAL, working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
         items = _items(

@@ -12,3 +12,4 @@ class ReviewStatements(Store):
     settled = pairs(UUID, UUID, "fresh")
     contradictions = pairs(UUID, UUID, "fresh")
     unused = column(UUID, "fresh")
+    without_cues = column(UUID, "fresh")

@@ -22,3 +22,17 @@ select m.id from memories m
 where m.namespace_id = :namespace::uuid and
 -- include unused
 order by greatest(m.created_at, m.last_recalled_at, m.confirmed_at), m.id limit :most::integer
+
+-- name: without_cues. The :most memories in force without cues that were recalled and injected most.
+select m.id
+from memories m
+left join (
+    select i.memory_id, count(*) as times from injections i
+    where i.namespace_id = :namespace::uuid
+    group by i.memory_id
+) injected on injected.memory_id = m.id
+where m.namespace_id = :namespace::uuid and m.cues = '{}' and m.trust <> 'derived'
+    and m.forgotten_at is null and m.superseded_at is null
+    and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
+    and m.recall_count + coalesce(injected.times, 0) > 0
+order by m.recall_count + coalesce(injected.times, 0) desc, m.id desc limit :most::integer

@@ -35,6 +35,7 @@ DECISIONS: Mapping[str, Mapping[Decision, str]] = {
         "pin": "Pin it; it never expires",
         "forget": "Forget it",
     },
+    "cues": {"forget": "Forget it; to write cues, open it"},
 }
 
 

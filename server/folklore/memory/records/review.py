@@ -95,8 +95,18 @@ async def _unused(
     return {frozenset((id_,)): None for id_ in ids}, None
 
 
+async def _without_cues(
+    context: RequestContext, namespace: UUID, request: ReviewRequest
+) -> _Groups:
+    # As the owner: a token does not read the ledger of injections, of which this gives no more than an order.
+    ids = await ReviewStatements(context.memory.root.database).without_cues(
+        namespace=namespace, most=request.limit, now=context.now
+    )
+    return {frozenset((id_,)): None for id_ in ids}, None
+
+
 _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Groups]]] = {
-    "similar": _near_duplicates, "contradiction": _contradictions, "unused": _unused,
+    "similar": _near_duplicates, "contradiction": _contradictions, "unused": _unused, "cues": _without_cues,
 }  # fmt: skip
 
 

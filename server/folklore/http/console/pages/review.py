@@ -25,6 +25,7 @@ TITLES = {
     "contradiction": "Contradictions",
     "similar": "Near-duplicates",
     "unused": "Unused for 180 days",
+    "cues": "Used, without cues",
 }
 # The button of each decision, and its key.
 BUTTONS: Mapping[Decision, tuple[str, str]] = {
