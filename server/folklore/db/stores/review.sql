@@ -27,10 +27,10 @@ order by greatest(m.created_at, m.last_recalled_at, m.confirmed_at), m.id limit 
 select m.id
 from memories m
 left join (
-    select i.memory_id, count(*) as times from injections i
+    select i.namespace_id, i.memory_id, count(*) as times from injections i
     where i.namespace_id = :namespace::uuid
-    group by i.memory_id
-) injected on injected.memory_id = m.id
+    group by i.namespace_id, i.memory_id
+) injected on injected.namespace_id = m.namespace_id and injected.memory_id = m.id
 where m.namespace_id = :namespace::uuid and m.cues = '{}' and m.trust <> 'derived'
     and m.forgotten_at is null and m.superseded_at is null
     and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
