@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 import click
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from benchmarks.command_line import main, print_json
 from benchmarks.metrics import auroc, hit_at, mean, recall_at, reciprocal_rank
+from benchmarks.moments import read_cues
 from benchmarks.sets import Question, RetrievalSet, evenly, read_set
 from benchmarks.store import Store, open_store
 from folklore import __version__
@@ -25,15 +26,21 @@ from folklore.memory.context import RequestContext
 from folklore.memory.recall.pipeline import run_branches, search_of
 from folklore.memory.recall.rank import read_pool
 from folklore.memory.recall.values import Question as Asked, Search
-from folklore.ranking.features import CONFIDENCE, RELEVANCE
+from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE
 from folklore.ranking.numbers import ALONE
-from folklore.ranking.trained import Weights
+from folklore.ranking.trained import Weights, weights_for
 from folklore.ranking.weights import Branch
 
 WEIGHTS = Path(__file__).parent.parent / "server/folklore/ranking/weights.json"
 # Memories of changelogs added to each project of the typed prompts, as in a store that was used for a while.
 _BESIDE, _PROMPTS, _CHANGELOG = 208, "prompts-dev", "changelog-dev"
+_MOMENTS = "moments-dev"
 _RIDGE, _STEPS = 1e-3, 30
+# Which memories of the typed prompts have cues: with half of them, a store that has few is ranked as well as one that
+# has many.
+Cued = Literal["all", "half", "none"]
+# Parts of the relevance and of the confidence that need vectors.
+_OF_VECTORS = ("meaning", "cue meaning")
 # Results of a question that confidence is trained on: those that an answer shows.
 _SHOWN = 10
 # Questions of a set that are asked of another namespace, where nothing answers them.
@@ -182,14 +189,20 @@ def train_confidence(
     )
 
 
-def _logistic(features: Matrix, right: Matrix, shares: Matrix) -> Matrix:
-    """Return the weights of a logistic regression by Newton's method, with a small ridge on scaled features."""
+def _logistic(
+    features: Matrix, right: Matrix, shares: Matrix, fixed: Matrix | None = None
+) -> Matrix:
+    """Return the weights of a logistic regression by Newton's method, with a small ridge on scaled features.
+
+    `fixed` are added to the sums.
+    """
+    given = np.zeros(len(features)) if fixed is None else fixed
     scale = np.where((deviation := features.std(axis=0)) > 0, deviation, 1.0)
     scaled, shares = features / scale, shares / shares.sum()
     weights = np.zeros(features.shape[1])
     ridge = _RIDGE * np.eye(len(weights))
     for _ in range(_STEPS):
-        likely = 1.0 / (1.0 + np.exp(-np.clip(scaled @ weights, -30, 30)))
+        likely = 1.0 / (1.0 + np.exp(-np.clip(given + scaled @ weights, -30, 30)))
         slope = scaled.T @ (shares * (right - likely)) - ridge @ weights
         curve = (scaled * (shares * likely * (1 - likely))[:, None]).T @ scaled + ridge
         weights = weights + np.linalg.solve(curve, slope)
@@ -245,7 +258,9 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
         if dense or group != "dense"
     ]
     judged = [
-        place for place, name in enumerate(CONFIDENCE) if dense or name != "meaning"
+        place
+        for place, name in enumerate(CONFIDENCE)
+        if dense or name not in _OF_VECTORS
     ]
     weights = train_relevance(sets, columns)
     while (
@@ -290,6 +305,75 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
         fair=_line(shown, _FAIR),
         floor=round(float(floor), 3),
     )
+
+
+def train_cues(kept: Weights, examples: Sequence[Example], *, dense: bool) -> Trained:
+    """Return weights with those of cues trained on one set, all others kept: what has no cues is ranked as before."""
+    relevance = {
+        name: weight for name, weight in kept.relevance.items() if name not in OF_CUES
+    }
+    confidence = {
+        name: weight for name, weight in kept.confidence.items() if name not in OF_CUES
+    }
+    trained = Trained(
+        relevance, confidence, kept.score, kept.strong, kept.fair, kept.floor
+    )
+    places = [
+        place
+        for place, (name, (_, group)) in enumerate(RELEVANCE.items())
+        if name in OF_CUES and (dense or group != "dense")
+    ]
+    asked = [one for one in examples if one.right.any() and not one.right.all()]
+    pairs = np.concatenate([_pairs(one, range(len(RELEVANCE))) for one in asked])
+    shares = [one.right.sum() * (~one.right).sum() for one in asked]
+    each = np.concatenate([np.full(count, 1.0 / count) for count in shares])
+    known = pairs @ np.array([relevance.get(name, 0.0) for name in RELEVANCE])
+    while places:
+        weights = _logistic(pairs[:, places], np.ones(len(pairs)), each, known)
+        if (weights > 0).all():
+            break
+        places = [
+            place for place, weight in zip(places, weights, strict=True) if weight > 0
+        ]
+    names = list(RELEVANCE)
+    if places:
+        relevance |= {
+            names[place]: float(weight)
+            for place, weight in zip(places, weights, strict=True)
+        }
+    return _with_confidence_of_cues(
+        replace(trained, relevance=relevance), examples, dense=dense
+    )
+
+
+def _with_confidence_of_cues(
+    trained: Trained, examples: Sequence[Example], *, dense: bool
+) -> Trained:
+    """Return weights with those of cues in the confidence, as far as they differ between results of one set."""
+    judges = [
+        name
+        for name in CONFIDENCE
+        if name in OF_CUES and (dense or name not in _OF_VECTORS)
+    ]
+    columns = [place for place, name in enumerate(CONFIDENCE) if name in judges]
+    features, right, shares, known = [], [], [], []
+    for group in _with_and_without(examples):
+        for example in group:
+            places, made_of = trained.shown(example)
+            features.append(example.confidence[places][:, columns])
+            right.append(example.right[places].astype(float))
+            shares.append(np.full(len(places), 1.0 / len(places) / len(group)))
+            known.append(made_of[:, 2])
+    matrix = np.concatenate(features)
+    # The bias takes up how seldom anything answers in this set, and is left out.
+    found = _logistic(
+        np.column_stack([matrix, np.ones(len(matrix))]),
+        np.concatenate(right),
+        np.concatenate(shares),
+        np.concatenate(known),
+    )[:-1]
+    of_cues = {name: float(weight) for name, weight in zip(judges, found, strict=True)}
+    return replace(trained, confidence={**trained.confidence, **of_cues})
 
 
 def _train_score(trained: Trained, sets: Sequence[Sequence[Example]]) -> list[float]:
@@ -398,28 +482,49 @@ def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
     }
 
 
+def _with_cues(one: RetrievalSet, path: Path, share: Cued) -> RetrievalSet:
+    """Return a set in which this share of the memories, every second one of a namespace for a half, has its cues."""
+    if share == "none" or not path.exists():
+        return one
+    step, cues = 2 if share == "half" else 1, read_cues(path)
+    memories = {
+        name: [
+            {**line, "cues": cues.get((name, line["source"]), [])}
+            if place % step == 0
+            else line
+            for place, line in enumerate(held)
+        ]
+        for name, held in one.memories.items()
+    }
+    return replace(one, name=f"{one.name}-{share}-cued", memories=memories)
+
+
+def _with_others(one: RetrievalSet, beside: RetrievalSet) -> RetrievalSet:
+    """Return a set with memories of another one in each of its namespaces."""
+    lines = evenly(
+        [line for held in beside.memories.values() for line in held], _BESIDE
+    )
+    noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
+    memories = {name: [*held, *noise] for name, held in one.memories.items()}
+    return replace(one, memories=memories)
+
+
 async def store_sets(
-    store: Store, folder: Path, home: Path | None
+    store: Store, folder: Path, home: Path | None, share: Cued = "half", only: str = ""
 ) -> AsyncIterator[RetrievalSet]:
-    """Store the sets of a folder, unless this home has them, and yield each."""
+    """Store the sets of a folder, unless this home has them, and yield each, or the one of a name."""
     # Small sets first: a model that reads in context takes long for the others, and a run may be stopped and repeated.
     given = [
         read_set(path)
-        for path in sorted(
-            folder.glob("*-dev.jsonl"), key=lambda path: path.stat().st_size
-        )
+        for path in sorted(_paths(folder), key=lambda path: path.stat().st_size)
     ]
     beside = next((one for one in given if one.name == _CHANGELOG), None)
     for one in given:
-        if one.name == _PROMPTS and beside is not None:
-            lines = evenly(
-                [line for held in beside.memories.values() for line in held], _BESIDE
-            )
-            noise = [{**line, "source": f"beside:{line['source']}"} for line in lines]
-            one = replace(
-                one,
-                memories={name: [*held, *noise] for name, held in one.memories.items()},
-            )
+        if only not in ("", one.name):
+            continue
+        if one.name == _PROMPTS:
+            one = _with_cues(one, folder / f"{_PROMPTS}.cues.jsonl", share)
+            one = one if beside is None else _with_others(one, beside)
         if home is None or not (home / f"{one.name}.stored").exists():
             for name, space in spaces_of(one).items():
                 await store.add(space, one.memories[name])
@@ -429,12 +534,16 @@ async def store_sets(
 
 
 async def _read(
-    folder: Path, home: Path | None, branches: Sequence[Branch]
+    folder: Path,
+    home: Path | None,
+    branches: Sequence[Branch],
+    share: Cued = "half",
+    only: str = "",
 ) -> dict[str, list[Example]]:
     async with open_store(home) as store:
         found = {
             one.name: await examples(store, one, branches)
-            async for one in store_sets(store, folder, home)
+            async for one in store_sets(store, folder, home, share, only)
         }
     return dict(sorted(found.items()))
 
@@ -452,7 +561,22 @@ async def _read(
     type=click.Path(path_type=Path, file_okay=False),
     help="Keep the stored sets here.",
 )
-def train_ranking(folder: Path, model: str, home: Path | None) -> None:
+@click.option(
+    "--cues",
+    "share",
+    type=click.Choice(["all", "half", "none"]),
+    default="half",
+    show_default=True,
+    help="Memories of prompts-dev that have the cues of prompts-dev.cues.jsonl.",
+)
+@click.option(
+    "--only-cues",
+    is_flag=True,
+    help="Train the weights of cues on prompts-dev; keep the others.",
+)
+def train_ranking(
+    folder: Path, model: str, home: Path | None, share: Cued, only_cues: bool
+) -> None:
     """Train the ranking on the sets *-dev.jsonl of FOLDER; print each set's figures, left out; write the weights.
 
     The vectors are those of the embedding model of the settings; `none` trains the weights for words alone.
@@ -460,26 +584,55 @@ def train_ranking(folder: Path, model: str, home: Path | None) -> None:
     branches: Sequence[Branch] = (
         ("keyword",) if model == "none" else ("dense", "keyword")
     )
-    sets = asyncio.run(_read(folder, home, branches))
     dense = model != "none"
+    if only_cues:
+        [prompts] = asyncio.run(_read(folder, home, branches, share, _PROMPTS)).values()
+        _write(model, train_cues(weights_for(model), prompts, dense=dense), {
+            "cues": {"code": __version__, "date": _today(), "share": share, "sets": {
+                path.stem: _digest(path)
+                for path in (folder / f"{_PROMPTS}.jsonl", folder / f"{_PROMPTS}.cues.jsonl")}}})  # fmt: skip
+        return
+    sets = asyncio.run(_read(folder, home, branches, share))
     left_out = {name: measured(train([sets[other] for other in sets if other != name], dense=dense), sets[name])
                 for name in sets}  # fmt: skip
     trained = train(list(sets.values()), dense=dense)
+    cues = [] if share == "none" else [*folder.glob(f"{_PROMPTS}.cues.jsonl")]
+    of_sets = {
+        "code": __version__,
+        "cues of": share,
+        "date": _today(),
+        "sets": {path.stem: _digest(path) for path in sorted([*_paths(folder), *cues])},
+    }
+    _write(model, trained, of_sets, replaced=True)
+    print_json({"left out": left_out, "weights": asdict(trained)})
+
+
+def _write(
+    model: str,
+    trained: Trained,
+    provenance: Mapping[str, Any],
+    *,
+    replaced: bool = False,
+) -> None:
+    """Write the weights of a model, with where they are from, which is added unless all were `replaced`."""
     weights: dict[str, Any] = (
         json.loads(WEIGHTS.read_text())
         if WEIGHTS.exists()
         else {"provenance": {}, "models": {}}
     )
     weights["models"][model] = asdict(trained)
-    weights["provenance"][model] = {
-        "code": __version__,
-        "date": datetime.now(UTC).date().isoformat(),
-        "sets": {
-            path.stem: _digest(path) for path in sorted(folder.glob("*-dev.jsonl"))
-        },
-    }
+    earlier = {} if replaced else weights["provenance"].get(model, {})
+    weights["provenance"][model] = {**earlier, **provenance}
     WEIGHTS.write_text(json.dumps(weights, indent=1, sort_keys=True) + "\n")
-    print_json({"left out": left_out, "weights": weights["models"][model]})
+
+
+def _today() -> str:
+    return datetime.now(UTC).date().isoformat()
+
+
+def _paths(folder: Path) -> list[Path]:
+    """Return the sets of a folder; moments have no memories of their own."""
+    return [path for path in folder.glob("*-dev.jsonl") if path.stem != _MOMENTS]
 
 
 def _digest(path: Path) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.train_ranking import _read, train
+from benchmarks.train_ranking import Example, _read, train, train_cues
 from folklore.ranking import features, injection, numbers
 from folklore.ranking.trained import weights_for
 from folklore.ranking.weights import Ranking
@@ -54,6 +54,54 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     trained = train(list(first.values()), dense=True)
     assert trained.relevance
     assert trained == train(list(second.values()), dense=True)
+
+
+async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weights_as_they_are(
+    tmp_path: Path,
+) -> None:
+    lines: list[dict[str, object]] = []
+    for subject in SUBJECTS:
+        for number, text in enumerate(
+            (
+                f"The {subject} is kept by Ada.",
+                f"Nobody saw the old {subject} burn.",
+            )
+        ):
+            memory = {"source": f"{subject}-{number}", "content": text}
+            lines.append({"type": "memory", "namespace": "one", **memory})
+        prompt = {
+            "text": f"somebody lost a key of the {subject}",
+            "evidence": [f"{subject}-0"],
+        }
+        lines.append({"type": "prompt", "namespace": "one", **prompt})
+    thanks = {"text": "thank you, that will do", "evidence": []}
+    lines.append({"type": "prompt", "namespace": "one", **thanks})
+    cues = [
+        {"namespace": "one", "source": f"{subject}-0", "cues": [f"lost key of the {subject}"]}
+        for subject in SUBJECTS
+    ]  # fmt: skip
+    (tmp_path / "prompts-dev.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    (tmp_path / "prompts-dev.cues.jsonl").write_text("\n".join(map(json.dumps, cues)))
+    found: dict[str, list[Example]] = {}
+    with TemporaryDirectory(dir="/tmp") as folder:
+        for share in ("all", "none"):
+            found |= await _read(
+                tmp_path, Path(folder), ("dense", "keyword"), share, "prompts-dev"
+            )
+
+    kept = weights_for("bundled")
+    trained = train_cues(kept, found["prompts-dev-all-cued"], dense=True)
+    cued = list(features.CONFIDENCE).index("cued")
+    assert {
+        name: float(sum(one.confidence[:, cued].sum() for one in examples) > 0)
+        for name, examples in found.items()
+    } == {"prompts-dev-all-cued": 1.0, "prompts-dev": 0.0}
+    assert trained.confidence["cue letters"] > 0
+    for name in set(kept.confidence) - features.OF_CUES:
+        assert trained.confidence[name] == kept.confidence[name]
+    for name in set(kept.relevance) - features.OF_CUES:
+        assert trained.relevance[name] == kept.relevance[name]
+    assert (trained.score, trained.floor) == (kept.score, kept.floor)
 
 
 def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:

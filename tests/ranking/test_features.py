@@ -8,6 +8,7 @@ import pytest
 
 from folklore.ranking.features import (
     CONFIDENCE,
+    OF_CUES,
     RELEVANCE,
     Pool,
     group_of,
@@ -104,6 +105,11 @@ def pool(count: int, **facts: Any) -> Pool:
         ("meaning", {"vectors": DIAGONALS, "question": [1, 0], "beside": BETWEEN, "unrelated": 0.5},
          [2 * 1.3 / (1.3**2 + 0.4**2) ** 0.5 - 1, 2 * 0.6 / (0.6**2 + 1.3**2) ** 0.5 - 1, -1]),
         ("meaning", {"vectors": [[0, 0], [0.3, 0]], "question": [1, 0]}, [0, 1]),
+        ("cue coverage", {"cue_matches": HELD, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
+        ("cue cosine", {"cue_cosines": [0.5, -0.2, 0]}, [0.5, 0, 0]),
+        ("cue letters", {"cue_matches": HELD, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
+        ("cue meaning", {"cue_cosines": [0.5, -0.2, 0]}, [0.5, 0, 0]),
+        ("cued", {"cued": [1, 0]}, [1, 0]),
         ("unnamed", {"matches": HELD, "names": [0, 0, 0]}, [0, 0, 0]),
         ("unnamed", {"matches": HELD, "names": [0, 1, 1]}, [1, 0, 1]),
         ("unnamed", {"matches": HELD, "anywhere": HELD, "names": [0, 1, 0], "beside": BETWEEN}, [0, 0, 1]),
@@ -217,5 +223,15 @@ def test_a_part_of_the_relevance_belongs_to_the_group_that_a_weight_of_a_request
     assert groups == {
         "keyword excess": "keyword", "scaled cosine": "dense", "cosine rank": "dense", "coverage": "keyword",
         "context": "neighbours", "sequence": "exact", "neighbours": "neighbours", "neighbours beyond": "neighbours",
-        "tags": "signals", "relations": "signals",
+        "cue coverage": "keyword", "cue cosine": "dense", "tags": "signals", "relations": "signals",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(OF_CUES))
+def test_a_feature_of_cues_is_nothing_for_a_memory_without_any(name: str) -> None:
+    feature = CONFIDENCE[name] if name in CONFIDENCE else RELEVANCE[name][0]
+    facts = pool(
+        2, matches=HELD[:2], rarity=[5, 3, 2], letters=[6, 3, 1], cosines=[0.9, 0.4]
+    )
+
+    assert feature(facts).tolist() == [0, 0]

@@ -233,6 +233,27 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
     return np.where((pool.held | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
 
 
+def cue_cosine(pool: Pool) -> NDArray[np.float64]:
+    """Return the cosine of the cues, 0 without any."""
+    return np.maximum(pool.cue_cosines, 0.0)
+
+
+def cue_coverage(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's words that the cues hold, by rarity."""
+    return _share(pool.cue_matches @ pool.rarity, float(pool.rarity.sum()))
+
+
+def cue_letters(pool: Pool) -> NDArray[np.float64]:
+    """Return the share of the question's words that the cues hold, by their letters."""
+    total = float(pool.letters.sum())
+    return _share(pool.cue_matches @ pool.letters, total + min(total, PADDING))
+
+
+def cued(pool: Pool) -> NDArray[np.float64]:
+    """Return 1 for a memory with cues: it has two texts that may resemble a question by chance."""
+    return pool.cued.astype(float)
+
+
 Feature = Callable[[Pool], "NDArray[np.float64]"]
 Parts = dict[str, "NDArray[np.float64]"]
 # The features of a preset's weight `keyword`, `dense`, `exact`, `neighbours`, `relations`: it multiplies theirs.
@@ -245,6 +266,8 @@ RELEVANCE: Mapping[str, tuple[Feature, str]] = {
     "sequence": (sequence, "exact"),
     "neighbours": (neighbours, "neighbours"),
     "neighbours beyond": (partial(neighbours, places=slice(2, 4)), "neighbours"),
+    "cue coverage": (cue_coverage, "keyword"),
+    "cue cosine": (cue_cosine, "dense"),
 }
 
 
@@ -258,7 +281,14 @@ CONFIDENCE: Mapping[str, Feature] = {
     "sequence held": sequence_held,
     "meaning": meaning,
     "unnamed": unnamed,
+    "cue letters": cue_letters,
+    "cue meaning": cue_cosine,
+    "cued": cued,
 }
+# Features that are 0 for a memory without cues.
+OF_CUES = frozenset(
+    ("cue coverage", "cue cosine", "cue letters", "cue meaning", "cued")
+)
 
 
 def _ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:
