@@ -21,7 +21,7 @@ async def test_doctor_succeeds_and_changes_nothing(
 
     assert report["ok"]
     assert [check["name"] for check in report["checks"]] == [
-        "settings", "engine", "database", "schema", "model", "memory",
+        "settings", "engine", "database", "schema", "project", "model", "memory",
     ]  # fmt: skip
     assert {check["status"] for check in report["checks"]} == {"ok"}
     for table in ("namespaces", "memories", "fresh_words", "embeddings", "models"):

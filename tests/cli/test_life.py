@@ -200,7 +200,7 @@ INVALID: list[tuple[str, str]] = [
         "priority: must be a whole number",
     ),
     (
-        "t = t.replace('kind: note', 'tags: gate')",
+        "t = t.replace('kind: note', 'tags: {gate: 1}')",
         "tags: must be a list of texts, such as `[one, two]`",
     ),
     ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),

@@ -204,7 +204,9 @@ async def test_two_people_share_a_server_after_six_commands(
     settings = watched(tmp_path, database_url=database_url, namespace="")
     commands.append(f"folklore serve --http --url {address}")
     async with on_http(settings, "--url", address, port=port):
-        commands.append("folklore invite carla --repo acme/shop --url " + address)
+        commands.append(
+            "folklore invite carla --repo git.example.com/acme/shop --url " + address
+        )
         invited = await operator.run(commands[-1])
         assert pip_install() in invited.err
         line = invited.out.strip()
@@ -338,7 +340,7 @@ async def test_an_address_where_no_server_answers_is_named_and_nothing_is_kept(
     below = await carla.run(f"folklore join {office.url}/elsewhere {code}")
     wrong = await carla.run(f"folklore join nonsense {code}")
 
-    assert (nowhere.code, below.code, wrong.code) == (3, 5, 2)
+    assert (nowhere.code, below.code, wrong.code) == (3, 5, 2), below.err
     assert "cannot be reached" in nowhere.err
     assert "answers without TLS" in plain.err
     assert "such as https://" in wrong.err

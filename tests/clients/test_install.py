@@ -65,7 +65,7 @@ def settings(home: Path, name: str, content: str | bytes) -> Path:
 @pytest.fixture(name="repository")
 def a_repository(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A repository with the remote acme/shop; the working directory is a folder of it."""
-    repository = repository_of(home / "shop", "git@example.com:acme/shop.git")
+    repository = repository_of(home / "shop", "git@github.com:acme/shop.git")
     (repository / "src").mkdir()
     monkeypatch.chdir(repository / "src")
     return repository

@@ -109,7 +109,7 @@ def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(
 @pytest.mark.parametrize(
     ("grants", "role", "reason", "hint"),
     [
-        (["shop:reader"], "reader", "you may read", "You may read shop."),
+        (["shop:reader"], "reader", "you may read", "Did you mean shop?"),
         (
             ["shop:reader"],
             "writer",
@@ -120,13 +120,13 @@ def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(
             ["shop:reader", "shot:admin"],
             "admin",
             "you may administer",
-            "You may administer shot.",
+            "Did you mean shot?",
         ),
         (
             [f"n{n}:reader" for n in range(7)],
             "reader",
             "you may read",
-            "You may read n0, n1, n2, n3, n4.",
+            "You may read 7 others; memory_status lists them.",
         ),
         (
             ["repo:x/*:writer", "z:admin"],
@@ -138,8 +138,8 @@ def test_a_read_only_server_refuses_what_writes_and_no_trial_of_it(
             ["shop:writer", "board:writer"],
             "writer",
             "you may write to",
-            "You may write to shop.",
-        ),  # the nearest
+            "Did you mean shop?",
+        ),
         ([], "reader", "you may read", "Your token may read none."),
     ],
 )

@@ -54,7 +54,9 @@ async def test_a_time_that_not_every_zone_can_show_is_refused_by_its_field(
 @pytest.mark.parametrize("name", ["since", "until", "as_of"])
 @pytest.mark.parametrize("time", ENDS)
 async def test_filters_refuse_it_too(person: Person, name: str, time: str) -> None:
-    with pytest.raises(InvalidInput, match=f"filters.{name}: must be from 0001-01-02"):
+    with pytest.raises(
+        InvalidInput, match=rf"filters\.{name}: .*from 0001-01-02 to 9999-12-30"
+    ):
         await person.list_memories(filters=FiltersRequest(**{name: time}))
 
 

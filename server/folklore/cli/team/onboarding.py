@@ -281,12 +281,12 @@ def _install(ctx: click.Context, server: str) -> int:
 
 
 def _namespace_of(repo: str) -> str:
-    """Return the namespace or pattern of a repository: of acme/shop, of its URL, or of repo:acme/shop."""
+    """Return the namespace or pattern of a repository: of acme/shop at GitHub, of its URL, or of repo:acme/shop."""
     text = repo.strip()
     if text.lower().startswith("repo:"):
         return text
     if "://" in text or "@" in text:
-        namespace = names.from_remote(text)
+        namespace = names.of_project(text)
         if namespace is None:
             raise InvalidInput(
                 "repo", f"{text!r} names no repository.", hint="For example: acme/shop"

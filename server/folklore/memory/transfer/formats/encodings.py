@@ -32,7 +32,7 @@ def unpacked(source: BinaryIO) -> BinaryIO:
     if head == ZIP:
         return _as_utf_8(_export_in_zip(whole))
     if head.startswith(GZIP):
-        return _as_utf_8(_readable(GzipFile(fileobj=whole).read))
+        return _as_utf_8(_readable(GzipFile(fileobj=whole).read1))
     return _as_utf_8(whole)
 
 
@@ -44,7 +44,7 @@ def _as_utf_8(source: BinaryIO) -> BinaryIO:
     decoder = codecs.getincrementaldecoder("utf-16")()
 
     def read(size: int) -> bytes:
-        while piece := whole.read(max(2, size)):
+        while piece := _read_available(whole, max(2, size)):
             if text := decoder.decode(piece):
                 return text.encode()
         return decoder.decode(b"", final=True).encode()
@@ -78,8 +78,15 @@ def rejoined(head: bytes, source: BinaryIO) -> BinaryIO:
         return source
     parts = [head]
     return _readable(
-        lambda size: parts.pop() if parts and parts[0] else source.read(size)
+        lambda size: (
+            parts.pop() if parts and parts[0] else _read_available(source, size)
+        )
     )
+
+
+def _read_available(source: BinaryIO, size: int) -> bytes:
+    """Return what a pipe holds by now, without waiting until it holds so many bytes."""
+    return cast("io.BufferedReader", source).read1(size)
 
 
 def _readable(read: Callable[[int], bytes]) -> BinaryIO:
