@@ -4,7 +4,9 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Callable, Coroutine
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -48,14 +50,7 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
     Reads the client's JSON from standard input (session_id, cwd, source). Ends within four seconds with exit code 0:
     without an answer if there is no memory yet, with one line if the memory cannot be reached.
     """
-    try:
-        text = asyncio.run(_within_time(ctx, as_json))
-    except FolkloreError as error:
-        is_away = isinstance(error, Unavailable | ConfigInvalid)
-        text = away(error.message) if is_away else refused(error.message)
-    except Exception:  # a fault of ours must not be one of the session
-        log.exception("hook_crashed")
-        text = away("it failed; its log has the reason.")
+    text = _answered(_within_time(ctx, as_json), _said_of_start)
     if text:
         click.echo(printed(text, as_json))
 
@@ -71,16 +66,34 @@ def cursor(ctx: click.Context, /) -> None:
     fields = request_of_cursor(read_json())
     if fields is None:
         return
-    try:
-        text = asyncio.run(_of_cursor(ctx, HookRequest(**fields)))
-    except FolkloreError as error:
-        log.warning("hook_failed", reason=error.message)
-        return
-    except Exception:  # a fault of ours must not be one of the session
-        log.exception("hook_crashed")
-        return
+    text = _answered(_of_cursor(ctx, HookRequest(**fields)), _silent)
     if text:
         click.echo(json.dumps({"additional_context": text}, ensure_ascii=False))
+
+
+def _answered(
+    work: Coroutine[Any, Any, str], failed: Callable[[Exception], str]
+) -> str:
+    """Return the text of an answer, after a fault what `failed` says: ours must not be one of the session."""
+    try:
+        return asyncio.run(work)
+    except Exception as error:
+        if not isinstance(error, FolkloreError):
+            log.exception("hook_crashed")
+        return failed(error)
+
+
+def _said_of_start(error: Exception) -> str:
+    if not isinstance(error, FolkloreError):
+        return away("it failed; its log has the reason.")
+    is_away = isinstance(error, Unavailable | ConfigInvalid)
+    return away(error.message) if is_away else refused(error.message)
+
+
+def _silent(error: Exception) -> str:
+    if isinstance(error, FolkloreError):
+        log.warning("hook_failed", reason=error.message)
+    return ""
 
 
 async def _of_cursor(ctx: click.Context, request: HookRequest) -> str:
