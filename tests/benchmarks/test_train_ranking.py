@@ -120,7 +120,7 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
         f"at most {numbers.REFLECTIONS:g} are **reflections**",
         f"the odds, and at least {numbers.CLEAR:g})",
         f"until {Ranking().postings_budget:,} postings",
-        f"a score of {injection.SPEAK:g}, gives at most three notes whole from {injection.FULL:g} on",
+        f"a score of {injection.FULL_WITH_CUES:g} if it has cues, {injection.FULL_WITHOUT:g} if not",
         f"headlines from {injection.LIKELY:g} on",
     ]
 

@@ -11,11 +11,11 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
-# Least confidence of the best match of a text, of a whole note and of a headline. The header and a whole note take 70
-# tokens, and one that answers spares a wrong turn of some 700: worth it where about one in ten answers. Scores are
-# calibrated to as many texts with an answer as without, and a wrong note harms little, so that less is enough. A
-# headline, 13 tokens, pays from one in a hundred on.
-SPEAK, FULL, LIKELY = 0.06, 0.06, 0.008
+# Least confidence of a whole note, and of a headline, which is given only beside one. The header and a whole note take 70
+# tokens, and one that answers spares a wrong turn of some 700: worth it where about one in ten answers, which is what a
+# score says of a memory with cues. The text of one without shares few words with the tasks that it governs, so its
+# scores are lower for the same chance. A headline, 13 tokens, pays from one in a hundred on.
+FULL_WITH_CUES, FULL_WITHOUT, LIKELY = 0.1, 0.045, 0.008
 # Whole notes and headlines of one prompt.
 _MOST_FULL, _MOST_HEADLINES = 3, 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
@@ -31,22 +31,34 @@ _WRITTEN_PATH = re.compile(
 IGNORED = 4
 
 
-def forms(confidences: Sequence[float], ignored: Sequence[bool]) -> list[Form | None]:
-    """Return the form of each memory, best first; None for one that is not given. Recall does not know `ignored`."""
-    if max(confidences, default=0.0) < SPEAK:
+def forms(
+    confidences: Sequence[float], ignored: Sequence[bool], cued: Sequence[bool]
+) -> list[Form | None]:
+    """Return the form of each memory, best first; None for one that is not given.
+
+    `ignored` are those that were given several times without a use, `cued` those with cues. Recall knows neither.
+    """
+    if not any(map(is_worth_whole, confidences, cued)):
         return [None] * len(confidences)
     results: list[Form | None] = []
-    for confidence, unused in zip(confidences, ignored, strict=True):
-        form: Form = (
-            "full"
-            if confidence >= FULL and not unused and results.count("full") < _MOST_FULL
-            else "headline"
+    for confidence, unused, with_cues in zip(confidences, ignored, cued, strict=True):
+        is_whole = (
+            is_worth_whole(confidence, with_cues)
+            and not unused
+            and results.count("full") < _MOST_FULL
         )
-        fits = confidence >= LIKELY and (
-            form == "full" or results.count("headline") < _MOST_HEADLINES
-        )
-        results.append(form if fits else None)
+        if is_whole:
+            results.append("full")
+        elif confidence >= LIKELY and results.count("headline") < _MOST_HEADLINES:
+            results.append("headline")
+        else:
+            results.append(None)
     return results
+
+
+def is_worth_whole(confidence: float, with_cues: bool) -> bool:
+    """Return whether a memory is worth the tokens of a whole note."""
+    return confidence >= (FULL_WITH_CUES if with_cues else FULL_WITHOUT)
 
 
 def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:

@@ -17,7 +17,7 @@ from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval
 from folklore.memory.records.subjects import newer_memories
 from folklore.model import Memory, Recalled, Replaced
-from folklore.ranking.injection import FULL, IGNORED, Form, forms
+from folklore.ranking.injection import IGNORED, Form, forms, is_worth_whole
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
 from folklore.text.byline import byline
@@ -223,13 +223,11 @@ async def _selection(
     if previous.tokens >= _SESSION_TOKENS:
         return []
     past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [
-        one
-        for one in matches
-        if not (was := past[one.id]).given or (not was.whole and one.confidence >= FULL)
-    ]
+    new = [match for match in matches if _is_new(match, past[match.id])]
     shapes = forms(
-        [match.confidence for match in new], [past[match.id].ignored for match in new]
+        [match.confidence for match in new],
+        [past[match.id].ignored for match in new],
+        [bool(match.result.memory.cues) for match in new],
     )
     pairs = (
         (match, form)
@@ -241,6 +239,14 @@ async def _selection(
         for match, form in pairs
         if form == "full" or not past[match.id].given
     ]
+
+
+def _is_new(match: Match, was: PastInjection) -> bool:
+    """Return whether the session lacks a memory, or has its beginning and would now get it whole."""
+    if not was.given:
+        return True
+    with_cues = bool(match.result.memory.cues)
+    return not was.whole and is_worth_whole(match.confidence, with_cues)
 
 
 async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:
