@@ -858,7 +858,7 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
     listed = (await folklore.json("tokens", "list"))["tokens"]
     assert [row["grants"] for row in listed] == [
         "repo:acme/*:writer repo:acme/shop:writer",
-        "repo:acme/desk:reader",
+        "repo:git.example.com/acme/desk:reader",
     ]
     assert all("invited_until" in row for row in listed)
 

@@ -18,13 +18,13 @@ from folklore.ranking.injection import edit_worth, forms
             ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
-            [0.2, 0.1, 0.099, 0.008, 0.0079],
+            [0.2, 0.08, 0.079, 0.008, 0.0079],
             [False] * 5,
             ["full", "full", "headline", "headline", None],
         ),
         ([0.02, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "full"]),
         ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
-        ([0.0999, 0.02], [False] * 2, [None, None]),
+        ([0.0799, 0.02], [False] * 2, [None, None]),
     ],
 )
 def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(
@@ -34,7 +34,7 @@ def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(
 
 
 def test_a_memory_without_cues_needs_less_since_its_text_shares_few_words() -> None:
-    confidences = [0.099, 0.05, 0.044]
+    confidences = [0.079, 0.05, 0.044]
 
     assert forms(confidences, [False] * 3, [True, False, False]) == [
         "headline",

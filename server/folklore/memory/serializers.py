@@ -173,6 +173,13 @@ def record(memory: Memory) -> JsonDict:
     ) | {"source": memory.source or ""}
 
 
+# The question about older memories on the subject of a new one.
+_REPLACES = (
+    "Does it replace one in same_subject? Store it again with supersedes and that id; "
+    "if both hold, relate them (relates_to)."
+)
+
+
 def stored(result: StoreResult) -> JsonDict:
     """Serialize the outcome of a store."""
     items = []
@@ -192,8 +199,10 @@ def stored(result: StoreResult) -> JsonDict:
             | _set(cues=item.cues, similar=similar, same_subject=subjects)
         )
     refusals = [_fields(item, "index field reason") for item in result.refused]
+    asks = any(item.same_subject for item in result.stored)
+    notes = [note for note in (result.note, _REPLACES if asks else None) if note]
     return {"namespace": result.namespace, "stored": items} | _set(
-        refused=refusals, note=result.note
+        refused=refusals, note=" ".join(notes) or None
     )
 
 

@@ -127,6 +127,14 @@ def _print_stored(
             print_line(
                 f"  same subject: {older.id} of {older.when:%Y-%m-%d}: {text}", dim=True
             )
+        if item.same_subject:
+            new = short(item.id)
+            first = short(item.same_subject[0].id)
+            print_line(
+                f"  if it replaces that: folklore relate {new} supersedes {first};"
+                f" if both hold: folklore relate {new} relates_to {first}",
+                dim=True,
+            )
     if names:
         print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
     if result.note:

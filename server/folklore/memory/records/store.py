@@ -69,11 +69,7 @@ _ADD_CUES = (
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 _NO_MODEL = f"{_UNKNOWN} the embedding model is unavailable."
 _LATER = "Similar memories are not in this answer: the embeddings are made after it."
-# The question about older memories on the subject of a new one; new ones of a call of which it is asked.
-_REPLACES = (
-    "Does it replace one in same_subject? Store it again with supersedes and that id; "
-    "if both hold, relate them (relates_to)."
-)
+# New memories of a call for which older ones on their subject are looked up.
 _MOST_ASKED = 20
 # Similar memories that one answer shows.
 _MOST_SIMILAR = 20
@@ -206,7 +202,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     similar, notes = await find_similar(
         context, namespace, new, model, later=making is not None
     )
-    subjects, question = await _on_subject(
+    subjects = await _on_subject(
         context, namespace, written.outcome, batch, similar, model
     )
     outcomes = (
@@ -224,7 +220,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         tuple(outcomes),
         _note(
             valid.notes,
-            [*notes, *question, *_how_to_add_cues(context, request, batch, new)],
+            [*notes, *_how_to_add_cues(context, request, batch, new)],
             len(refusals),
             len(request.memories),
         ),
@@ -252,10 +248,10 @@ async def _on_subject(
     batch: _Batch,
     similar: Mapping[UUID, Sequence[Similar]],
     model: UUID | None,
-) -> tuple[Mapping[UUID, tuple[OnSubject, ...]], list[str]]:
-    """Return older memories on the subject of new ones, and the question whether those replace them.
+) -> Mapping[UUID, tuple[OnSubject, ...]]:
+    """Return older memories on the subject of new ones, which these may replace.
 
-    Not asked of a memory that supersedes one, nor about those that it is related to or similar to. An error is logged:
+    None for a memory that supersedes one, nor about those that it is related to or similar to. An error is logged:
     the memories are stored all the same.
     """
     new: dict[UUID, Draft] = {
@@ -264,7 +260,7 @@ async def _on_subject(
         if item.new and batch.memories[place].draft.supersedes is None
     }
     if model is None or not new:
-        return {}, []
+        return {}
     memories = [
         Stored(id_, draft.content, draft.cues, _time_of(draft, context.now))
         for id_, draft in list(new.items())[:_MOST_ASKED]
@@ -273,14 +269,14 @@ async def _on_subject(
         found = await older_on_subject(context, namespace, memories, model)
     except FolkloreError as error:
         log.warning("subjects_unknown", count=len(new), reason=error.message)
-        return {}, []
+        return {}
     subjects: dict[UUID, tuple[OnSubject, ...]] = {}
     for id_, olders in found.items():
         known = {near.id for near in similar.get(id_, ())}
         known |= {link.id for link in new[id_].related}
         if asked := tuple(older for older in olders if older.id not in known):
             subjects[id_] = asked
-    return subjects, [_REPLACES] if subjects else []
+    return subjects
 
 
 def _time_of(draft: Draft, now: datetime) -> datetime:
