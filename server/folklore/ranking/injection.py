@@ -11,10 +11,12 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
-# Least confidence of a whole note, and of a headline, which is given only beside one. The header and a whole note take 70
-# tokens, and one that answers spares a wrong turn of some 700: worth it where about one in ten answers, or a little fewer,
-# since a note beside the point does little harm. That is what a score says of a memory with cues. The text of one without shares few words with the tasks that it governs, so its
-# scores are lower for the same chance. A headline, 13 tokens, pays from one in a hundred on.
+# Least confidence of a whole note, and of a headline, which is given only beside one.
+# The header and a whole note take 70 tokens, and one that answers spares a wrong turn of
+# some 700: worth it where about one in ten answers, or a little fewer, since a note
+# beside the point does little harm. That is what a score says of a memory with cues. The
+# text of one without shares few words with the tasks that it governs, so its scores are
+# lower for the same chance. A headline, 13 tokens, pays from one in a hundred on.
 FULL_WITH_CUES, FULL_WITHOUT, LIKELY = 0.08, 0.045, 0.008
 # Whole notes and headlines of one prompt.
 _MOST_FULL, _MOST_HEADLINES = 3, 5

@@ -32,9 +32,10 @@ from folklore.text.hooks.tool_calls import (
     ToolMoment,
 )
 
-# Least confidence of the best match, and of those beside it. The header and a note take about 75 tokens, and one that
-# answers spares some 700: worth it from one in nine on, and nobody has asked.
-_SPEAK, _BESIDE = 1 / 8, 1 / 50
+# Least confidence of the best match, and of those beside it. The header and a note take
+# about 75 tokens, and one that answers spares some 700: worth it from one in nine on. But
+# nobody has asked, and a note interrupts: so from one in four on.
+_SPEAK, _BESIDE = 1 / 4, 1 / 50
 # Matches that are looked at, of which some may have been given before, and notes of one moment.
 _MATCHES, _NOTES = 10, 3
 # Characters of a file that is read that are asked.
