@@ -32,10 +32,12 @@ from folklore.text.hooks.tool_calls import (
     ToolMoment,
 )
 
-# Least confidence of the best match, and of those beside it. The header and a note take
-# about 75 tokens, and one that answers spares some 700: worth it from one in nine on. But
-# nobody has asked, and a note interrupts: so from one in four on.
-_SPEAK, _BESIDE = 1 / 4, 1 / 50
+# Least confidence of the best match with cues and without, and of those beside it. The
+# header and a note take about 75 tokens, and one that answers spares some 700: worth it
+# from one in nine on. Nobody has asked, and a note interrupts, so that one in four is
+# enough. Scores of memories without cues are lower for the same chance
+# (ranking/injection.py).
+_SPEAK_WITH_CUES, _SPEAK_WITHOUT, _BESIDE = 1 / 4, 1 / 8, 1 / 50
 # Matches that are looked at, of which some may have been given before, and notes of one moment.
 _MATCHES, _NOTES = 10, 3
 # Characters of a file that is read that are asked.
@@ -124,9 +126,16 @@ async def _probable(
 ) -> list[Match]:
     """Return the matches of a question, if the best of them is likely enough to be given unasked."""
     matches = await matches_of(context, scope, question, least=_BESIDE, limit=_MATCHES)
-    if not matches or matches[0].confidence < _SPEAK:
+    if not matches or not _is_likely(matches[0]):
         return []
     return matches
+
+
+def _is_likely(match: Match) -> bool:
+    """Return whether a match is likely enough to interrupt with it."""
+    with_cues = bool(match.result.memory.cues)
+    least = _SPEAK_WITH_CUES if with_cues else _SPEAK_WITHOUT
+    return match.confidence >= least
 
 
 async def _not_given(
@@ -147,6 +156,6 @@ async def _not_given(
         past = previous.memories.get(match.id)
         if past is None or not past.given:
             fresh.append(match)
-    if not fresh or fresh[0].confidence < _SPEAK:
+    if not fresh or not _is_likely(fresh[0]):
         return []
     return fresh
