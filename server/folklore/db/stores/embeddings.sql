@@ -297,10 +297,15 @@ from mine
 cross join lateral (
     select m.id, m.content, m.cues, m."when", sorted.distance
     from (
-        select newest.memory_id, mine.vector <=> newest.vector as distance
-        from newest
-        where newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= 1 - :least::float8
-        order by distance, newest.memory_id
+        select compared.memory_id, compared.distance
+        from (
+            select newest.memory_id, mine.vector <=> newest.vector as distance
+            from newest
+            where newest.memory_id <> mine.memory_id
+            offset 0  -- computes it once
+        ) compared
+        where compared.distance <= 1 - :least::float8
+        order by compared.distance, compared.memory_id
     ) sorted
     cross join lateral (
         select m.id, m.content, m.cues, {m.order_time} as "when"

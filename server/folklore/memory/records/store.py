@@ -199,16 +199,14 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     if making is not None:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
-    similar, notes = await find_similar(
-        context, namespace, new, model, later=making is not None
-    )
-    subjects = await _on_subject(
-        context, namespace, written.outcome, batch, similar, model
+    (similar, notes), subjects = await asyncio.gather(
+        find_similar(context, namespace, new, model, later=making is not None),
+        _on_subject(context, namespace, written.outcome, batch, model),
     )
     outcomes = (
         replace(
             _store_item(item, batch.memories[place].draft, similar, written.cued),
-            same_subject=subjects.get(item.id, ()),
+            same_subject=_without(subjects.get(item.id, ()), similar.get(item.id, ())),
         )
         for place, item in outcome.items()
     )
@@ -246,13 +244,12 @@ async def _on_subject(
     namespace: UUID,
     outcome: Mapping[int, Inserted],
     batch: _Batch,
-    similar: Mapping[UUID, Sequence[Similar]],
     model: UUID | None,
 ) -> Mapping[UUID, tuple[OnSubject, ...]]:
     """Return older memories on the subject of new ones, which these may replace.
 
-    None for a memory that supersedes one, nor about those that it is related to or similar to. An error is logged:
-    the memories are stored all the same.
+    None for a memory that supersedes one, nor those that it is related to. An error is logged: the memories are stored
+    all the same.
     """
     new: dict[UUID, Draft] = {
         item.id: batch.memories[place].draft
@@ -272,11 +269,18 @@ async def _on_subject(
         return {}
     subjects: dict[UUID, tuple[OnSubject, ...]] = {}
     for id_, olders in found.items():
-        known = {near.id for near in similar.get(id_, ())}
-        known |= {link.id for link in new[id_].related}
+        known = {link.id for link in new[id_].related}
         if asked := tuple(older for older in olders if older.id not in known):
             subjects[id_] = asked
     return subjects
+
+
+def _without(
+    olders: Sequence[OnSubject], similar: Sequence[Similar]
+) -> tuple[OnSubject, ...]:
+    """Return the older memories that the answer does not show as similar already."""
+    shown = {near.id for near in similar}
+    return tuple(older for older in olders if older.id not in shown)
 
 
 def _time_of(draft: Draft, now: datetime) -> datetime:
