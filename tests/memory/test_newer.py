@@ -163,3 +163,20 @@ async def test_a_store_that_says_so_itself_is_not_asked(
 
     assert result.stored[0].same_subject == ()
     assert "same_subject" not in (result.note or "")
+
+
+async def test_texts_of_two_namespaces_or_of_one_day_do_not_replace_each_other(
+    person: Person,
+) -> None:
+    lamp = "The {} lamp is red and its crane stands at harbour {}."
+    earlier = person.at(NOON - timedelta(days=90))
+    await earlier.keep(Draft(lamp.format(1, 1)), namespace="east")
+    await person.keep(Draft(lamp.format(2, 2)), namespace="west")
+    await person.at(NOON - timedelta(hours=1)).keep(
+        Draft(lamp.format(3, 3)), namespace="west"
+    )
+
+    answer = await person.recall("red lamp harbour", namespaces=("east", "west"))
+
+    assert len(answer.memories) == 3
+    assert [result.replaces for result in answer.memories] == [(), (), ()]

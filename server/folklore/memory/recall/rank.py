@@ -287,7 +287,8 @@ def _diverse(
         candidates, ids[: len(redundancy) + numbers.SURROUNDED], redundancy
     ):
         newer.setdefault(older, []).append(other)
-        replaces.setdefault(other, []).append(older)
+        if _is_replacement(candidates, older, other):
+            replaces.setdefault(other, []).append(older)
     for others in newer.values():
         others.sort(key=candidates.time_of, reverse=True)
     order = diversity.newest_first(list(redundancy), newer)
@@ -295,6 +296,19 @@ def _diverse(
         olders.sort(key=candidates.time_of, reverse=True)
     kept = order[: len(redundancy)]
     return {id_: redundancy.get(id_, 0.0) for id_ in kept}, replaces
+
+
+def _is_replacement(candidates: Candidates, older: UUID, newer: UUID) -> bool:
+    """Return True if an answer may say that the newer of two on one subject replaces the older.
+
+    In another namespace, the older may hold there. Two nearly equal texts of one day, such as those of two machines,
+    have an order, and both may hold.
+    """
+    one, other = candidates.all[older], candidates.all[newer]
+    if one.row["namespace_id"] != other.row["namespace_id"]:
+        return False
+    lead = candidates.time_of(newer) - candidates.time_of(older)
+    return lead.total_seconds() > _OCCASION
 
 
 def _newer_on_subject(
