@@ -200,7 +200,8 @@ def stored(result: StoreResult) -> JsonDict:
         )
     refusals = [_fields(item, "index field reason") for item in result.refused]
     asks = any(item.same_subject for item in result.stored)
-    notes = [note for note in (result.note, _REPLACES if asks else None) if note]
+    # The note comes last: it may end with how to add cues.
+    notes = [note for note in (_REPLACES if asks else None, result.note) if note]
     return {"namespace": result.namespace, "stored": items} | _set(
         refused=refusals, note=" ".join(notes) or None
     )
