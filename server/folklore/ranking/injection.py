@@ -17,9 +17,12 @@ Form = Literal["full", "headline"]
 # beside the point does little harm. That is what a score says of a memory with cues. The
 # text of one without shares few words with the tasks that it governs, so its scores are
 # lower for the same chance. A headline, 13 tokens, pays from one in a hundred on.
-FULL_WITH_CUES, FULL_WITHOUT, LIKELY = 0.08, 0.045, 0.008
+FULL_WITH_CUES = 0.08
+FULL_WITHOUT = 0.045
+LIKELY = 0.008
 # Whole notes and headlines of one prompt.
-_MOST_FULL, _MOST_HEADLINES = 3, 5
+_MOST_FULL = 3
+_MOST_HEADLINES = 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
 CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3

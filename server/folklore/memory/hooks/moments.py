@@ -37,7 +37,9 @@ from folklore.text.hooks.tool_calls import (
 # from one in nine on. Nobody has asked, and a note interrupts, so that one in four is
 # enough. Scores of memories without cues are lower for the same chance
 # (ranking/injection.py).
-_SPEAK_WITH_CUES, _SPEAK_WITHOUT, _BESIDE = 1 / 4, 1 / 8, 1 / 50
+_SPEAK_WITH_CUES = 1 / 4
+_SPEAK_WITHOUT = 1 / 8
+_BESIDE = 1 / 50
 # Matches that are looked at, of which some may have been given before, and notes of one moment.
 _MATCHES, _NOTES = 10, 3
 # Characters of a file that is read that are asked.
