@@ -1,7 +1,7 @@
 -- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. Citus can distribute its tables
 -- (docs/how-to/citus.md): data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no
 -- sequences, no triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants,
--- invitations, console_sessions, presets and jobs stay small and become reference tables.
+-- invitations, console_sessions and jobs stay small and become reference tables.
 --
 --     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 
@@ -409,17 +409,6 @@ create table console_sessions (
 );
 create index console_sessions_token_idx on console_sessions (token_id);
 create index console_sessions_expires_idx on console_sessions (expires_at);
-
--- A ranking that the owner saved for all: `numbers` in place of those of the preset `base`, which is built in or in the
--- settings.
-create table presets (
-    name text not null,
-    base text not null,
-    numbers jsonb not null,
-    author text not null,
-    created_at timestamptz not null,
-    constraint presets_pkey primary key (name)
-);
 
 -- A background job: its lease and its last run. A lease in a row and not an advisory lock: it works behind a pooler and
 -- on a cluster, shows its holder, and ends by itself if the holder is killed.
@@ -1114,7 +1103,6 @@ alter table tokens enable row level security;
 alter table grants enable row level security;
 alter table pattern_grants enable row level security;
 alter table invitations enable row level security;
-alter table presets enable row level security;
 alter table console_sessions enable row level security;
 alter table usage enable row level security;
 alter table assistant_sessions enable row level security;

@@ -14,7 +14,7 @@ SCHEMA_SQL = ROOT / "schema.sql"
 # Small tables, copied whole to every node; all others hold data and are cut by namespace.
 SMALL = frozenset({
     "namespaces", "models", "principals", "tokens", "grants", "pattern_grants", "invitations", "console_sessions",
-    "presets", "folklore_migrations", "jobs",
+    "folklore_migrations", "jobs",
 })  # fmt: skip
 
 

@@ -12,9 +12,11 @@ from folklore.ranking.weights import (
     PRESETS,
     SIGNALS,
     Ranking,
+    Signals,
     chosen,
     named_presets,
     numbers_of,
+    setting_of,
 )
 
 WEIGHTS = "dense, keyword, exact, neighbours, relations, tags, importance, confidence, priority, recency"
@@ -131,7 +133,8 @@ def test_a_weight_is_between_0_and_100(name: str, value: float, allowed: bool) -
 @pytest.mark.parametrize(
     ("call", "field", "message", "hint"),
     [
-        (lambda: chosen("best"), "preset", "unknown preset 'best'.", f"Use one of {', '.join(PRESETS)}."),
+        (lambda: chosen("best"), "preset", "unknown preset 'best'.",
+         f"Use one of {', '.join(PRESETS)}, or add it to the setting ranking.presets."),
         (lambda: chosen(weights={"graph": 1}), "weights", "unknown weight 'graph'.", f"Use {WEIGHTS}."),
         (lambda: chosen(mmr_lambda=2.0), "mmr_lambda", "must be a number between 0 and 1, got 2.", None),
         (lambda: chosen("keyword", weights={"keyword": 0}), "weights", "gives no branch a weight above 0.",
@@ -155,3 +158,17 @@ def test_an_error_names_the_number_what_is_allowed_and_the_next_step(
     place = ("ranking.presets.ours." if of_settings else "ranking.") + field
     assert (error.value.field, error.value.hint) == (place.rstrip("."), hint)
     assert error.value.message == f"{error.value.field}: {message}"
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_the_setting_of_a_preset_makes_the_same_ranking(name: str) -> None:
+    ranking = replace(
+        PRESETS[name],
+        min_score=0.25,
+        rrf_k=30,
+        signals=Signals(recency=0.5, half_life=timedelta(days=7.5)),
+    )
+
+    assert setting_of(Ranking()) == {}
+    for each in (PRESETS[name], ranking):
+        assert named_presets({"ours": setting_of(each)})["ours"] == each

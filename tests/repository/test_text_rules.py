@@ -79,7 +79,6 @@ NOT_MEASURED: Mapping[str, str] = {
     "mcp.resources": "addresses, by patterns that match at one position",
     "memory.auth": "codes of a fixed length",
     "memory.code": "the output of git, and commits by their form",
-    "memory.recall.presets": "names of at most 40 characters",
     "memory.records.get": "ids of at most 32 characters",
     "memory.requests": "names of our own classes",
     "repository_files": "the configuration of a working tree, by lines that match at one position",

@@ -409,21 +409,7 @@ class ExplainRequest(Request, Returns[results.Explanation]):
 
 
 class ListPresetsRequest(Request, Returns[tuple[results.Preset, ...]]):
-    """List the presets of the ranking: built-in ones, those of the settings, saved ones."""
-
-
-class SavePresetRequest(Request, Returns[results.Preset]):
-    """Save a preset for all: `numbers` in place of those of the preset `base`."""
-
-    name: str
-    base: str = "balanced"
-    numbers: dict[str, Number]
-
-
-class DeletePresetRequest(Request, Returns[None]):
-    """Delete a saved preset."""
-
-    name: str
+    """List the presets of the ranking: built-in ones, and those of the settings."""
 
 
 class ListRequest(Request, Returns[Answer]):

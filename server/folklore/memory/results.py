@@ -699,11 +699,11 @@ class Review:
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """A preset of the ranking: its numbers, and its author if it was saved."""
+    """A preset of the ranking with its numbers, and what the setting `ranking.presets` holds for it."""
 
     name: str
     numbers: Mapping[str, float]
-    author: str | None = None
+    setting: Mapping[str, Any]
 
 
 # Where a candidate ended: in the answer, on the next page, represented by another one, without a place among the

@@ -109,7 +109,7 @@ def chosen(
         raise InvalidInput(
             "ranking.preset",
             f"unknown preset {preset!r}.",
-            hint=f"Use one of {', '.join(presets)}.",
+            hint=f"Use one of {', '.join(presets)}, or add it to the setting ranking.presets.",
         )
     for name in weights or {}:
         if name not in _WEIGHTS:
@@ -152,6 +152,29 @@ def numbers_of(ranking: Ranking) -> dict[str, float]:
         | signals
         | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
     )
+
+
+def setting_of(ranking: Ranking) -> dict[str, Any]:
+    """Return what the setting `ranking.presets` needs to hold for a preset to be this ranking."""
+    default = _settable(Ranking())
+    own = _settable(ranking)
+    return {name: value for name, value in own.items() if value != default[name]}
+
+
+def _settable(ranking: Ranking) -> dict[str, Any]:
+    signals = ranking.signals
+    values: dict[str, Any] = {
+        "fusion": ranking.fusion,
+        "expand": list(ranking.expand),
+    }
+    for name in _RANGES:
+        if name == "half_life_days":
+            values[name] = signals.half_life / timedelta(days=1)
+        elif name in SIGNALS:
+            values[name] = getattr(signals, name)
+        else:
+            values[name] = getattr(ranking, name)
+    return values
 
 
 def with_numbers(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking:

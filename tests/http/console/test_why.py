@@ -1,10 +1,13 @@
-"""The page Why: the explanation of a question, other weights, saved presets, and what other people see of it."""
+"""The page Why: the explanation of a question, other weights, and what other people see of it."""
 
 import re
 from collections.abc import AsyncIterator
+from html import unescape
 
 import pytest
+import yaml
 
+from folklore.ranking.weights import Ranking, named_presets
 from tests.team import Team
 from tests.visitor import Visitor, texts
 
@@ -65,7 +68,6 @@ async def test_weights_are_in_the_address_and_change_the_answer(ann: Visitor) ->
     assert "Dense branch" not in texts(words)
     assert _IDS.findall(part.text) == _IDS.findall(words.text)
     assert "<html" not in part.text
-    assert "The owner of this deployment can save" in texts(words)
 
 
 WRONG: list[tuple[dict[str, str], str]] = [
@@ -82,17 +84,20 @@ async def test_wrong_numbers_are_a_clear_error(ann: Visitor) -> None:
         assert named in texts(answer), wrong
 
 
-async def test_the_owner_saves_and_deletes_a_preset(team: Team, ann: Visitor) -> None:
-    form = {"name": "words", "base": "balanced", "number": ["dense=0.0", "exact=2.0"]}
-    async with team.visitor("root", owner=True) as owner:
-        refused = await ann.post("/presets", form)
-        saved = await owner.post("/presets", form)
-        asked = await ann.get("/why", q=QUESTION, preset="words")
-        again = await owner.post("/presets", form | {"name": "balanced"})
-        deleted = await owner.post("/presets/delete", name="words")
+async def test_changed_weights_are_shown_as_lines_of_the_settings(ann: Visitor) -> None:
+    unchanged = await ann.get("/why", q=QUESTION, preset="rrf")
+    page = await ann.get("/why", q=QUESTION, preset="rrf", dense="0.5", exact="2")
 
-    assert (refused.status_code, again.status_code) == (403, 409)
-    assert "Saved." in texts(saved)
-    assert "words (by root)" in texts(saved)
-    assert "Dense branch" not in texts(asked)
-    assert "words (by root)" not in texts(deleted)
+    assert "ranking.presets" not in texts(unchanged)
+    assert "Save as preset" not in texts(unchanged)
+    (lines,) = re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)
+    settings = yaml.safe_load(unescape(lines))
+    ranking = named_presets(settings["ranking"]["presets"])["NAME"]
+    assert ranking == Ranking(fusion="rrf", dense=0.5, exact=2)
+
+
+async def test_an_unknown_preset_is_an_error_with_the_setting(ann: Visitor) -> None:
+    asked = await ann.get("/why", q=QUESTION, preset="words")
+
+    assert asked.status_code == 400
+    assert "setting ranking.presets" in texts(asked)

@@ -56,7 +56,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(
     assert (ran.code, error["code"]) == (2, "invalid_input")
     assert error["message"].startswith("action: ")
     assert set(WRITES) - written == {
-        "update", "import", "join", "link_create", "preset_delete", "preset_save", "sign_in",
+        "update", "import", "join", "link_create", "sign_in",
     }  # fmt: skip
     assert all(
         action in error["hint"] for action in (*WRITES, "recall", "http /mcp", "list")

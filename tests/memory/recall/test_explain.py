@@ -1,22 +1,19 @@
-"""The explanation of a recall, and presets that the owner saves."""
+"""The explanation of a recall, and presets of the settings."""
 
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.embedding.protocol import Embedder
-from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import (
-    DeletePresetRequest,
     ExplainRequest,
     ListPresetsRequest,
     RankingRequest,
     RecallRequest,
-    SavePresetRequest,
 )
 from folklore.model import Draft
-from folklore.ranking.weights import named_presets
+from folklore.ranking.weights import PRESETS, named_presets
 from tests.person import Person, contents
 
 TEXTS = (
@@ -89,68 +86,6 @@ async def test_an_empty_question_is_an_error(person: Person) -> None:
             await person.call(ExplainRequest(query=query))
 
 
-async def test_a_saved_preset_is_taken_by_recall_until_it_is_deleted(
-    person: Person,
-) -> None:
-    await person.keep(*TEXTS, namespace="notes")
-    saved = await person.call(
-        SavePresetRequest(name="words", numbers={"dense": 0.0, "exact": 2.0})
-    )
-    listed = {item.name: item for item in await person.call(ListPresetsRequest())}
-    asked = RecallRequest(
-        query=QUESTION,
-        namespaces=("notes",),
-        ranking=RankingRequest(preset="words"),
-        explain=True,
-    )
-    answer = await person.call(asked)
-    await person.call(
-        SavePresetRequest(name="more", base="words", numbers={"tags": 1.0})
-    )
-    await person.call(DeletePresetRequest(name="words"))
-
-    assert (
-        saved.numbers["dense"],
-        saved.numbers["exact"],
-        saved.numbers["keyword"],
-    ) == (0.0, 2.0, 1.0)
-    assert listed["words"].author == person.name
-    assert {"balanced", "keyword", "rrf"} <= listed.keys()
-    assert answer.explain is not None
-    assert "dense" not in answer.explain
-    with pytest.raises(InvalidInput, match="unknown preset 'words'"):
-        await person.call(asked)
-    (more,) = [
-        item for item in await person.call(ListPresetsRequest()) if item.name == "more"
-    ]
-    assert (more.numbers["dense"], more.numbers["tags"]) == (0.0, 1.0)
-    with pytest.raises(NotFound):
-        await person.call(DeletePresetRequest(name="words"))
-    log = await Audit(person.library.database).read(namespaces=[NOWHERE], fetch=10)
-    assert sorted(item.action for item in log) == [
-        "preset_delete",
-        "preset_save",
-        "preset_save",
-    ]
-
-
-async def test_a_preset_has_a_name_of_its_own_and_numbers_in_their_ranges(
-    person: Person,
-) -> None:
-    with pytest.raises(Conflict, match="balanced"):
-        await person.call(SavePresetRequest(name="balanced", numbers={"dense": 2.0}))
-    for name, base, numbers, field in (
-        ("Two words", "balanced", {"dense": 2.0}, "name"),
-        ("mine", "nothing", {"dense": 2.0}, "base"),
-        ("mine", "balanced", {"dense": 1e9}, "numbers.dense"),
-        ("mine", "balanced", {"colour": 1.0}, "numbers.colour"),
-        ("mine", "balanced", {"dense": 0.0, "keyword": 0.0}, "numbers"),
-    ):
-        with pytest.raises(InvalidInput, match=field):
-            await person.call(SavePresetRequest(name=name, base=base, numbers=numbers))
-    assert all(item.author is None for item in await person.call(ListPresetsRequest()))
-
-
 async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(
     database: Database, embedder: Embedder
 ) -> None:
@@ -169,7 +104,13 @@ async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(
     assert answer.explain is not None
     assert "dense" not in answer.explain
     assert contents(answer) == ["The harbour is closed."]
-    with pytest.raises(InvalidInput, match=r"unknown preset 'other'.*balanced.*words"):
+    listed = {item.name: item for item in await person.call(ListPresetsRequest())}
+    assert listed.keys() == {*PRESETS, "words"}
+    assert listed["words"].setting == {"dense": 0}
+    assert listed["words"].numbers["dense"] == 0
+    with pytest.raises(
+        InvalidInput, match=r"unknown preset 'other'.*balanced.*words.*ranking\.presets"
+    ):
         await person.call(
             RecallRequest(query="harbour", ranking=RankingRequest(preset="other"))
         )

@@ -29,7 +29,6 @@ from folklore.memory.recall.elsewhere import (
 )
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
-from folklore.memory.recall.presets import presets_with
 from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import BranchResult, Question, Retrieval, Search
@@ -90,10 +89,7 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
 async def question_of(
     context: RequestContext, request: RecallRequest | ExplainRequest, query: str
 ) -> Question:
-    """Return the question of a request, with its filters and its ranking. Raises InvalidInput.
-
-    One statement for a preset that is neither built in nor of the settings.
-    """
+    """Return the question of a request, with its filters and its ranking. Raises InvalidInput."""
     asked = request.ranking
     filters = resolve_filters(request.filters, context)
     return Question(
@@ -103,7 +99,7 @@ async def question_of(
         filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
         ranking=chosen(
             asked.preset,
-            await presets_with(context.memory, asked.preset),
+            context.memory.presets,
             weights=asked.weights,
             min_score=asked.min_score,
             mmr_lambda=asked.mmr_lambda,

@@ -129,8 +129,6 @@ _ALL: tuple[Operation[Any], ...] = (
     Operation(of.SearchRequest, lambda: pipeline.search, _record_answer),
     Operation(of.ExplainRequest, lambda: trace.explain),
     Operation(of.ListPresetsRequest, lambda: presets.list_presets),
-    Operation(of.SavePresetRequest, lambda: presets.save_preset),
-    Operation(of.DeletePresetRequest, lambda: presets.delete_preset),
     Operation(of.ListRequest, lambda: listing.list_memories),
     Operation(of.GetRequest, lambda: get.get_memories, _record_reading),
     Operation(of.ResolveRequest, lambda: get.resolve_ids),

@@ -15,7 +15,7 @@ Write = Literal[
     "store", "update", "merge", "retag", "move", "supersede", "forget", "restore", "undo", "erase", "relate",
     "unrelate", "import", "namespace_create", "namespace_rename", "namespace_describe", "namespace_share",
     "namespace_delete", "namespace_restore", "namespace_merge", "namespace_erase", "token_create", "token_revoke",
-    "invite", "join", "preset_save", "preset_delete", "link_create", "sign_in",
+    "invite", "join", "link_create", "sign_in",
 ]  # fmt: skip
 WRITES: tuple[Write, ...] = get_args(Write)
 

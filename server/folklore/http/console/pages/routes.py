@@ -110,8 +110,6 @@ PAGES = [
         ("/team/audit", team.show_audit),
         ("/timeline", timeline.show),
         ("/why", why.show),
-        ("/presets", None, why.save),
-        ("/presets/delete", None, why.delete),
     )
 ]
 

@@ -1,5 +1,6 @@
 """Page Why: the steps that led to the answer of a question, and the effect of other weights."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -83,10 +84,12 @@ async def show(visit: Visit) -> Response:
         if explanation is None
         else (explanation.candidates, _rows(explanation))
     )
-    numbers = {
-        **next((item.numbers for item in presets if item.name == preset), {}),
-        **weights,
-    }
+    numbers = dict(weights)
+    setting = dict(weights)
+    for item in presets:
+        if item.name == preset:
+            numbers = {**item.numbers, **weights}
+            setting = {**item.setting, **weights}
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
@@ -98,6 +101,7 @@ async def show(visit: Visit) -> Response:
             for name, most, label in SLIDERS
         ],
         changed=weights,
+        setting=f"ranking:\n  presets:\n    NAME: {json.dumps(setting)}",
         explanation=explanation,
         texts={item.memory.id: item.memory for item in candidates},
         rows=rows,
@@ -116,24 +120,6 @@ async def _explained(
         query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking
     )
     return await visit.call(request)
-
-
-async def save(visit: Visit) -> Response:
-    """Save the changed numbers as a preset."""
-    pairs = [text.partition("=") for text in visit.form.getlist("number")]
-    numbers = {name: _number(value, name, 0, 100) for name, _, value in pairs}
-    base, name = (
-        visit.form.get("base", "") or "balanced",
-        visit.form.get("name", "").strip(),
-    )
-    await visit.call(requests.SavePresetRequest(name=name, base=base, numbers=numbers))
-    return visit.redirect("why", notice="saved", preset=name)
-
-
-async def delete(visit: Visit) -> Response:
-    """Delete a saved preset."""
-    await visit.call(requests.DeletePresetRequest(name=visit.form.get("name", "")))
-    return visit.redirect("why", notice="deleted")
 
 
 def _number(text: str, field: str, least: float, most: float) -> float:

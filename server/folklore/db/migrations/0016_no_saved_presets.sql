@@ -1,0 +1,3 @@
+-- Presets of the ranking are in the settings alone.
+
+drop table presets;
