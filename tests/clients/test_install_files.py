@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import tomllib
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,14 @@ from hypothesis import given, strategies as st
 
 from folklore.cli import main
 from folklore.clients.changes import install, is_ours, write
-from folklore.clients.editing import NAME, Section
+from folklore.clients.editing import NAME, HookFile, Section
 from folklore.errors import Conflict
 from tests.clients.test_install import bare_home, settings  # noqa: F401 - the fixture `home`
+from tests.repositories import repository_of
 
 SERVERS = Section("mcpServers")
 TABLES = Section("mcp_servers", toml=True)
+HOOKS_OF_CURSOR = HookFile("hook cursor")
 ENTRY = {"type": "stdio", "command": "/a b/folklore", "args": ["serve"]}
 
 JSON_FILES: dict[str, str] = {
@@ -555,6 +558,112 @@ def test_hooks_of_codex_are_appended_and_removed_alone(home: Path) -> None:
     assert main.outcome(["uninstall", "codex"]) == 0
 
     assert path.read_text() == f"{before}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"
+
+
+SAME_IN_ANY_FILE = (
+    "empty", "blank lines alone", "comments alone", "empty object", "empty object over two lines", "other settings",
+    "no line end", "one line and line end", "byte order mark alone", "numbers as they were",
+)  # fmt: skip
+HOOK_FILES: dict[str, str] = {
+    **{name: JSON_FILES[name] for name in SAME_IN_ANY_FILE},
+    "version alone": '{"version": 1}',
+    "hooks of other events": '{\n  "version": 1,\n  "hooks": {\n    "stop": [{"command": "beep"}]\n  }\n}\n',
+    "hooks of the same events": (
+        '{\n\t"version": 1,\n\t"hooks": {\n\t\t"postToolUse": [\n\t\t\t{\n\t\t\t\t"command": "./log.sh"\n\t\t\t}\n\t\t],\n'
+        '\t\t"sessionStart": [ {"command": "a"}, {"command": "b"} ]\n\t}\n}\n'
+    ),
+    "one line": '{"hooks":{"sessionStart":[{"command":"a"}]},"version":1}',
+    "empty list": '{"version": 1, "hooks": {"sessionStart": []}}\n',
+    "empty list over two lines": '{\n  "version": 1,\n  "hooks": {\n    "sessionStart": [\n    ]\n  }\n}\n',
+    "comments": (
+        '// head\n{\n  "hooks": { // mine\n    "postToolUse": [ // first\n      // about a\n'
+        '      {"command": "a"}, // a\n    ],\n  },\n}\n'
+    ),
+    "comment in a list": '{\n  "version": 1,\n  "hooks": {\n    "postToolUse": [\n      // none yet\n    ]\n  }\n}\n',
+    "windows line ends": '{\r\n  "hooks": {\r\n    "stop": []\r\n  }\r\n}\r\n',
+    "brackets in strings": '{"version": 1, "hooks": {"sessionStart": [{"command": "echo ]} // \\" ["}]}}',
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOOK_FILES.values(), ids=HOOK_FILES)
+def test_hooks_of_cursor_stand_beside_those_of_others_and_go_to_the_last_byte(
+    home: Path, text: str
+) -> None:
+    path = settings(home, ".cursor/hooks.json", text)
+
+    assert main.outcome(["install", "cursor"]) == 0
+    installed = path.read_bytes()
+    entry = HOOKS_OF_CURSOR.find(installed.decode())
+    assert entry is not None
+    assert {
+        event: [hook["command"].endswith("/folklore hook cursor") for hook in hooks]
+        for event, hooks in entry["hooks"].items()
+    } == {"sessionStart": [True], "postToolUse": [True]}
+    assert re.search(r'"version": ?1\b', installed.decode())
+    assert main.outcome(["install", "cursor"]) == 0
+    assert path.read_bytes() == installed
+    assert main.outcome(["uninstall", "cursor"]) == 0
+
+    assert path.read_bytes() == text.encode()
+    assert [one for one in path.parent.rglob("*") if one.is_file()] == [path]
+
+
+@pytest.mark.parametrize("text", HOOK_FILES.values(), ids=HOOK_FILES)
+def test_hooks_of_cursor_go_alone_from_a_file_that_others_changed_meanwhile(
+    home: Path, text: str
+) -> None:
+    path = settings(home, ".cursor/hooks.json", text)
+    assert main.outcome(["install", "cursor"]) == 0
+    path.with_name("hooks.json.before-folklore").unlink(missing_ok=True)
+
+    assert main.outcome(["uninstall", "cursor"]) == 0
+
+    def without_empty_parts(left: str) -> str:
+        left = re.sub(r"[\s\ufeff]", "", left)
+        left = re.sub(r'"version":1,?|"\w+":\[\],?', "", left)
+        left = re.sub(r'"hooks":\{\},?', "", left)
+        return re.sub(r",(?=[}\]])|\{\}", "", left)
+
+    left = path.read_text(encoding="utf-8") if path.exists() else ""
+    assert without_empty_parts(left) == without_empty_parts(text)
+
+
+def test_a_file_of_hooks_is_made_and_deleted_with_the_settings(home: Path) -> None:
+    assert main.outcome(["install", "cursor", "--server", "https://f.example"]) == 0
+    hooks = json.loads((home / ".cursor/hooks.json").read_bytes())
+    assert hooks["version"] == 1
+    assert hooks["hooks"]["postToolUse"][0]["matcher"] == "Read|Write|Shell"
+    command = hooks["hooks"]["sessionStart"][0]["command"]
+    assert command.endswith(" --server https://f.example hook cursor")
+
+    assert main.outcome(["uninstall"]) == 0
+
+    assert [one for one in (home / ".cursor").rglob("*") if one.is_file()] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{"hooks": []}', '{"hooks": {"stop": {}}}', '{"hooks": {', "[]"],
+)
+def test_hooks_that_cannot_be_edited_stay_and_nothing_else_is_written(
+    home: Path, text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = settings(home, ".cursor/hooks.json", text)
+
+    assert main.outcome(["install", "cursor"]) == 2
+
+    assert str(path) in capsys.readouterr().err
+    assert path.read_text() == text
+    assert [one.name for one in path.parent.iterdir()] == ["hooks.json"]
+
+
+def test_a_repository_gets_no_hooks_of_a_person(home: Path) -> None:
+    repository = repository_of(home / "shop", "git@github.com:acme/shop.git")
+
+    with chdir(repository):
+        assert main.outcome(["install", "cursor", "--scope", "project"]) == 0
+
+    assert [one.name for one in home.rglob("hooks.json")] == []
 
 
 def test_an_unfinished_write_leaves_the_file_whole(

@@ -11,7 +11,14 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeGuard
 
-from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
+from folklore.clients.editing import (
+    HOOKS,
+    NAME,
+    EditError,
+    Entry,
+    HookFile,
+    Section,
+)
 from folklore.clients.whole_file import replace_file
 from folklore.config import known_home
 from folklore.errors import Conflict, InvalidInput, Refused
@@ -72,7 +79,9 @@ class Change:
         return "delete" if self.content is None else "change"
 
 
-def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Change:
+def install(
+    path: Path, section: Section | HookFile, entry: Entry, *, force: bool
+) -> Change:
     """Return the change that makes this the entry of a file.
 
     Raises InvalidInput for a file that is not valid, Refused for one that may not be written, and Conflict for an
@@ -102,7 +111,7 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Chang
     )
 
 
-def uninstall(path: Path, section: Section) -> Change:
+def uninstall(path: Path, section: Section | HookFile) -> Change:
     """Return the change that removes Folklore's entry.
 
     If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
@@ -169,6 +178,8 @@ def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
     """Return whether an entry starts Folklore, or is of the form that an installation over HTTP writes."""
     if entry is None:
         return False
+    if entry.keys() == {HOOKS}:  # a file of hooks names its own alone
+        return True
     command, arguments = entry.get("command"), entry.get("args")
     if command:
         words = command if isinstance(command, list) else [command]

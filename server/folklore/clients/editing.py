@@ -9,7 +9,7 @@ minus the one server, else nothing is written.
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -101,15 +101,154 @@ class Section:
 
     def _checked(self, text: str, target: Mapping[str, Any]) -> str:
         """Return the text. Raises EditError if it does not hold exactly what it should."""
-        try:
+        with suppress(EditError):
             if self._read(text) == target:
                 return text
-        except EditError:
-            pass
-        raise EditError(
-            f"has `{self.key}` twice or in a form that Folklore cannot edit; nothing was changed.",
-            "Edit it by hand; `folklore install --print` shows the entry.",
-        )
+        raise _not_editable(self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class HookFile:
+    """Settings file of hooks alone, as Cursor has it: `version`, and lists of commands by event in `hooks`.
+
+    Folklore's entry is the object `hooks` with its own commands alone; these end with the words `ending`.
+    """
+
+    ending: str
+
+    def find(self, text: str) -> Entry | None:
+        """Return Folklore's entry. Raises EditError for a text that is not valid."""
+        ours = {
+            event: [command for command in commands if self._is_ours(command)]
+            for event, commands in _lists_of_hooks(_read_json(text)).items()
+        }
+        ours = {event: commands for event, commands in ours.items() if commands}
+        return {HOOKS: ours} if ours else None
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Return the text with this entry in place of the present one, if any."""
+        others = self._without(text)
+        hooks = self._rest(_read_json(text), _read_json(others))
+        for event, commands in entry[HOOKS].items():
+            hooks[event] = [*commands, *hooks.get(event, [])]
+        target = {"version": 1, **_read_json(text), HOOKS: hooks}
+
+        if _Document(text).root() is None:
+            return self._checked(_whole_json(text, target), target)
+        result = others
+        for event, commands in reversed(entry[HOOKS].items()):
+            result = _put_in_list(result, event, commands)
+        if "version" not in _read_json(text):
+            root = _Document(result).root()
+            assert root is not None
+            result = _insert(result, root, "version", 1)
+        return self._checked(result, target)
+
+    def drop(self, text: str, *, keep_section: bool) -> str:
+        """Return the text without the entry; `keep_section` keeps an empty object `hooks`."""
+        result = self._without(text)
+        target = _read_json(text)
+        target[HOOKS] = self._rest(target, _read_json(result))
+        hooks = _Document(result).section(HOOKS)
+        assert hooks is not None
+        if not keep_section and not result[hooks.start : hooks.end].strip():
+            root = _Document(result).root()
+            assert root is not None
+            result = _cut(result, root, root.member(HOOKS))
+            del target[HOOKS]
+        return self._checked(result, target)
+
+    def has(self, text: str) -> bool:
+        """Return whether the file has hooks, even none."""
+        return HOOKS in _read_json(text)
+
+    def _rest(
+        self, document: Mapping[str, Any], result: Mapping[str, Any]
+    ) -> dict[str, list[Any]]:
+        """Return the commands of others by event; an empty list is where `result` has one."""
+        rest: dict[str, list[Any]] = {}
+        for event, commands in _lists_of_hooks(document).items():
+            others = [command for command in commands if not self._is_ours(command)]
+            if others or event in result.get(HOOKS, {}):
+                rest[event] = others
+        return rest
+
+    def _without(self, text: str) -> str:
+        """Return the text without Folklore's commands, and without lists in which nothing is left."""
+        while (found := self._first(text)) is not None:
+            event, index = found
+            commands = _Document(text).list_of(HOOKS, event)
+            assert commands is not None
+            text = _cut(text, commands, commands.members[index])
+            left = _Document(text).list_of(HOOKS, event)
+            assert left is not None
+            if not text[left.start : left.end].strip():
+                hooks = _Document(text).section(HOOKS)
+                assert hooks is not None
+                text = _cut(text, hooks, hooks.member(event))
+        return text
+
+    def _first(self, text: str) -> tuple[str, int] | None:
+        """Return the event and the index of Folklore's first command."""
+        for event, commands in _lists_of_hooks(_read_json(text)).items():
+            for index, command in enumerate(commands):
+                if self._is_ours(command):
+                    return event, index
+        return None
+
+    def _is_ours(self, hook: object) -> bool:
+        command = hook.get("command") if isinstance(hook, dict) else None
+        return isinstance(command, str) and _runs(command, self.ending)
+
+    def _checked(self, text: str, target: Mapping[str, Any]) -> str:
+        """Return the text. Raises EditError if it does not hold exactly what it should."""
+        with suppress(EditError):
+            if _read_json(text) == target:
+                return text
+        raise _not_editable(HOOKS)
+
+
+def _lists_of_hooks(document: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Return the lists of commands by event. Raises EditError for hooks of another form."""
+    hooks = document.get(HOOKS, {})
+    if not isinstance(hooks, dict):
+        raise EditError(f"has `{HOOKS}`, which is not an object; nothing was changed.")
+    for event, commands in hooks.items():
+        if not isinstance(commands, list):
+            problem = (
+                f"has `{HOOKS}.{event}`, which is not a list; nothing was changed."
+            )
+            raise EditError(problem)
+    return hooks
+
+
+def _put_in_list(text: str, event: str, commands: Sequence[Any]) -> str:
+    """Return the text with these commands first in the list of an event."""
+    document = _Document(text)
+    hooks = document.section(HOOKS)
+    if hooks is None:
+        root = document.root()
+        assert root is not None
+        return _insert(text, root, HOOKS, {event: list(commands)})
+    if document.list_of(HOOKS, event) is None:
+        return _insert(text, hooks, event, list(commands))
+    for command in reversed(commands):
+        present = _Document(text).list_of(HOOKS, event)
+        assert present is not None
+        text = _insert(text, present, None, command)
+    return text
+
+
+def _runs(command: str, ending: str) -> bool:
+    """Return whether a command line runs Folklore with these last words."""
+    return re.search(rf"{NAME}.* {re.escape(ending)}$", command) is not None
+
+
+def _not_editable(key: str) -> EditError:
+    return EditError(
+        f"has `{key}` twice or in a form that Folklore cannot edit; nothing was changed.",
+        "Edit it by hand; `folklore install --print` shows the entry.",
+    )
 
 
 def _invalid(language: str, problem: str) -> EditError:
@@ -128,7 +267,10 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True, slots=True)
 class _Member:
-    """Member of an object: where its key begins, its value begins and ends, and the comma after it ends."""
+    """Member of an object: where its key begins, its value begins and ends, and the comma after it ends.
+
+    An element of a list has an empty key, and begins where its value begins.
+    """
 
     key: str
     start: int
@@ -139,7 +281,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """Object: the place after its opening brace, that of its closing one, and its members."""
+    """Object or list: the place after its opening brace, that of its closing one, and its members."""
 
     start: int
     end: int
@@ -175,6 +317,12 @@ class _Document:
         member = root.member(key) if root is not None else None
         return self._object(member.value) if member is not None else None
 
+    def list_of(self, section: str, key: str) -> _Object | None:
+        """Return the list at a key of a section, if it is there."""
+        around = self.section(section)
+        member = around.member(key) if around is not None else None
+        return self._list(member.value) if member is not None else None
+
     def _object(self, start: int) -> _Object:
         """Return the object whose opening brace is at `start`."""
         members = []
@@ -188,6 +336,18 @@ class _Document:
             members.append(_Member(key, place, value, end, comma))
             place = self._skip(self.strict, comma or end_of_space)
         return _Object(start + 1, place, tuple(members))
+
+    def _list(self, start: int) -> _Object:
+        """Return the list whose opening bracket is at `start`."""
+        elements = []
+        place = self._skip(self.strict, start + 1)
+        while self.strict[place] != "]":
+            _, end = _DECODER.raw_decode(self.strict, place)
+            end_of_space = self._skip(self._bare, end)
+            comma = end_of_space + 1 if self._bare[end_of_space] == "," else None
+            elements.append(_Member("", place, place, end, comma))
+            place = self._skip(self.strict, comma or end_of_space)
+        return _Object(start + 1, place, tuple(elements))
 
     @staticmethod
     def _skip(text: str, place: int) -> int:
@@ -230,13 +390,20 @@ def _refuse_constant(word: str) -> None:
     raise _invalid("JSON", f"{word} is no value")
 
 
+def _whole_json(text: str, values: Entry) -> str:
+    """Return a text without any object, with one of these values after it."""
+    newline = _newline(text)
+    document = _write_json(values, "", newline, _unit(text))
+    has_last_line = bool(text.strip(_BOM)) and not text.endswith(newline)
+    return f"{text}{newline if has_last_line else ''}{document}{newline}"
+
+
 def _put_json(text: str, section: str, entry: Entry) -> str:
     newline, unit = _newline(text), _unit(text)
     document = _Document(text)
     root, servers = document.root(), document.section(section)
     if root is None:
-        member = _write_json({section: {NAME: entry}}, "", newline, unit)
-        return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{member}{newline}"
+        return _whole_json(text, {section: {NAME: entry}})
     if servers is None:
         return _insert(text, root, section, {NAME: entry})
     present = servers.member(NAME)
@@ -252,8 +419,8 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
     return text[: present.value] + member + text[present.end :]
 
 
-def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
-    """Return the text with a new first member.
+def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
+    """Return the text with a new first member, or with a new first element of a list.
 
     The first place needs no change of what is there: the last one would need a comma after the present last member,
     which may have a comment behind it.
@@ -261,11 +428,11 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
     newline, unit = _newline(text), _unit(text)
     first = around.members[0].start if around.members else around.end
     comma = "," if around.members else ""
-    name = json.dumps(key)
+    name = "" if key is None else f"{json.dumps(key)}: "
     if "\n" not in text[around.start : first] and (
         around.members or "\n" not in text.strip()
     ):
-        member = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
+        member = f"{name}{json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
         return text[:first] + member + text[first:]
     place = (
         re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
@@ -275,7 +442,7 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
     outer = _indent(text, around.start)
     indent = _indent(text, first) if around.members else outer + unit
     member = (
-        f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
+        f"{newline}{indent}{name}{_write_json(value, indent, newline, unit)}{comma}"
     )
     closing = (
         "" if around.members or "\n" in text[place : around.end] else newline + outer
@@ -295,19 +462,18 @@ def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
         text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
     )
     if keep_section or around.strip():
-        return _cut(text, servers, NAME), False
-    return _cut(text, root, section), True
+        return _cut(text, servers, entry), False
+    return _cut(text, root, root.member(section)), True
 
 
-def _cut(text: str, around: _Object, key: str) -> str:
+def _cut(text: str, around: _Object, member: _Member | None) -> str:
     """Return the text without one member, and without the comma that only separated it."""
-    member = around.member(key)
     assert member is not None
     place = around.members.index(member)
     start, end = member.start, member.comma or member.end
     end_before = len(text[:start].rstrip(" \t\r\n"))
     if (
-        re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end)
+        re.compile(r"[ \t]*(?:\r?\n|$)|\s*[}\]]").match(text, end)
         or text[end_before - 1 : end_before] == ","
     ):
         start = end_before

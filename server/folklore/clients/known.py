@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from folklore.clients.editing import Section
+from folklore.clients.editing import HookFile, Section
 from folklore.config import user_home
 
 TOKEN_VARIABLE = "FOLKLORE_TOKEN"  # noqa: S105 - the name of a variable
@@ -86,7 +86,8 @@ class Client:
     A client that `starts_elsewhere` starts a project's server in another directory.
 
     `folder` takes the `parts` of the plugin; the one that is named `in_folder` holds the server, in place of the user's
-    settings file. `hooks` are files of the plugin that become a part of the settings file. `next` is the next step
+    settings file. `hooks` are files of the plugin that become a part of the settings file, or of the file `hooks_in`, which
+    has the form of `hook_file`. `next` is the next step
     after an installation of the server, `next_of_plugin` after one of the plugin.
     """
 
@@ -105,6 +106,8 @@ class Client:
     parts: Mapping[str, str] = field(default_factory=dict)
     in_folder: str | None = None
     hooks: Sequence[str] = ()
+    hooks_in: Callable[[Machine], Path] | None = None
+    hook_file: HookFile = HookFile("hook cursor")
     starts_elsewhere: bool = False
     next_of_plugin: str | None = None
 
@@ -217,6 +220,8 @@ CLIENTS: Mapping[str, Client] = {
             variable=_ENV,
             commands=["cursor", "cursor-agent"],
             starts_elsewhere=True,
+            hooks=["hooks/cursor.json"],
+            hooks_in=lambda machine: machine.home / ".cursor" / "hooks.json",
             next="enable folklore in Cursor's settings under MCP, if it is not on",
         ),
         Client(

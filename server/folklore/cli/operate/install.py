@@ -55,24 +55,30 @@ _dry_run = click.option(
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """Outcome for one assistant: the changes of its settings and of its folder, an error, or why it is left out."""
+    """Outcome for one assistant: the changes of its settings, of its file of hooks and of its folder.
+
+    Or an error, or why it is left out.
+    """
 
     client: Client
     path: Path | None = None
     change: changes.Change | None = None
+    hooks: changes.Change | None = None
     folder: plugin.FolderChange | None = None
     error: str | None = None
     left_out: str | None = None
 
     @property
     def parts(self) -> list[changes.Change | plugin.FolderChange]:
-        """The changes of the settings and of the folder."""
-        return [part for part in (self.change, self.folder) if part is not None]
+        """The changes of the settings, of the hooks and of the folder."""
+        parts = (self.change, self.hooks, self.folder)
+        return [part for part in parts if part is not None]
 
     @property
     def action(self) -> str:
         """The action that counts: that of the folder, if the server is in it or the settings have no part in it."""
-        actions = [part.action for part in reversed(self.parts)]
+        parts = (self.folder, self.change, self.hooks)
+        actions = [part.action for part in parts if part is not None]
         if not actions:
             return "failed" if self.error else "left out"
         return next(
@@ -83,7 +89,8 @@ class _Outcome:
     @property
     def writes(self) -> list[changes.Change]:
         """The changes of files that there is anything to write for."""
-        files = [self.change, *(self.folder.files if self.folder is not None else ())]
+        of_folder = self.folder.files if self.folder is not None else ()
+        files = [self.change, self.hooks, *of_folder]
         return [file for file in files if file is not None and file.writes]
 
     @property
@@ -95,6 +102,8 @@ class _Outcome:
         """Write the changes."""
         if self.change is not None and self.change.writes:
             changes.write(self.change)
+        if self.hooks is not None and self.hooks.writes:
+            changes.write(self.hooks)
         if self.folder is not None and self.folder.writes:
             plugin.write_folder(self.folder)
 
@@ -146,16 +155,17 @@ class _Site:
             return client.remote(self.remote)
         entry = client.local([*self.command, "serve"])
         if self.project is None:
-            return entry | (
-                {HOOKS: plugin.hooks_of(client.hooks, self.command)}
-                if client.hooks
-                else {}
-            )
+            in_settings = client.hooks and client.hooks_in is None
+            return entry | (self.hooks(client) if in_settings else {})
         if client.starts_elsewhere:
             return entry | {
                 "env": {"FOLKLORE_NAMESPACE": project_namespace(self.project)}
             }
         return entry
+
+    def hooks(self, client: Client) -> dict[str, Any]:
+        """Return the entry of Folklore's hooks."""
+        return {HOOKS: plugin.hooks_of(client.hooks, self.command)}
 
     def next_step(self, client: Client) -> str:
         """Return what the user does after an installation."""
@@ -170,37 +180,48 @@ class _Site:
     def installed(self, client: Client, path: Path, *, force: bool) -> _Outcome:
         """Return the changes that install Folklore into an assistant with these settings."""
         if self.project is not None or client.folder is None:
-            return _Outcome(
-                client,
-                path,
-                changes.install(path, client.section, self.entry(client), force=force),
+            change = changes.install(
+                path, client.section, self.entry(client), force=force
             )
+            hooks = self._installed_hooks(client, force=force)
+            return _Outcome(client, path, change, hooks)
         former: Mapping[str, Any] = {}
         if client.in_folder is None:
-            change: changes.Change | None = changes.install(
+            settings: changes.Change | None = changes.install(
                 path, client.section, self.entry(client), force=force
             )
         else:  # an entry of an earlier installation would start a second server
             former = _our_entry(client, path)
-            change = changes.uninstall(path, client.section) if former else None
+            settings = changes.uninstall(path, client.section) if former else None
         files, server_in = plugin.files_of(client.parts, self.command), client.in_folder
         folder = client.folder(self.machine)
         folder_change = plugin.install_folder(
             folder, files, server_in=server_in, former=former, force=force
         )
-        return _Outcome(client, path, change, folder_change)
+        hooks = self._installed_hooks(client, force=force)
+        return _Outcome(client, path, settings, hooks, folder_change)
+
+    def _installed_hooks(self, client: Client, *, force: bool) -> changes.Change | None:
+        """Return the change of the client's file of hooks; None without one, or for a repository."""
+        if self.project is not None or client.hooks_in is None:
+            return None
+        path = client.hooks_in(self.machine)
+        entry = self.hooks(client)
+        return changes.install(path, client.hook_file, entry, force=force)
 
     def uninstalled(self, client: Client, path: Path) -> _Outcome:
         """Return the changes that remove Folklore from an assistant with these settings."""
         change = changes.uninstall(path, client.section)
-        if self.project is not None or client.folder is None:
+        if self.project is not None:
             return _Outcome(client, path, change)
-        return _Outcome(
-            client,
-            path,
-            change,
-            plugin.uninstall_folder(client.folder(self.machine), client.in_folder),
-        )
+        hooks = folder = None
+        if client.hooks_in is not None:
+            hooks_path = client.hooks_in(self.machine)
+            hooks = changes.uninstall(hooks_path, client.hook_file)
+        if client.folder is not None:
+            folder_path = client.folder(self.machine)
+            folder = plugin.uninstall_folder(folder_path, client.in_folder)
+        return _Outcome(client, path, change, hooks, folder)
 
     def carry_out(
         self,
@@ -257,10 +278,10 @@ def install(
 ) -> int:
     """Install Folklore into assistants; without names, or with `all`, into those found on this machine.
 
-    Each starts its own server on stdio; Claude Code, Codex and Gemini CLI get hooks and a skill too. With --server each
-    starts a bridge to that server, and the token is kept in the system's keyring or a file of yours, never in the
-    settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the token in
-    FOLKLORE_TOKEN.
+    Each starts its own server on stdio; Claude Code, Codex and Gemini CLI get hooks and a skill too, Cursor gets hooks.
+    With --server each starts a bridge to that server, and the token is kept in the system's keyring or a file of yours,
+    never in the settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the
+    token in FOLKLORE_TOKEN.
     """
     settings, flags = settings_of(ctx), ctx.find_root().obj
     project = _project(scope)
@@ -278,6 +299,9 @@ def install(
                 bold=True,
             )
             print_line(client.section.put("", site.entry(client)))
+            if client.hooks_in is not None and project is None:
+                print_line(_shown(client.hooks_in(site.machine)), bold=True)
+                print_line(client.hook_file.put("", site.hooks(client)))
         return 0
     token_place = None if dry_run or project is not None else _keep_token(settings)
     outcomes = [
@@ -461,16 +485,17 @@ def _show_planned(client: Client, planned: Sequence[changes.Change]) -> None:
 
 def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
-    title, change = outcome.client.title, outcome.change
+    title = outcome.client.title
     for part in outcome.parts:
         if part.action in (outcome.action, *_CHANGING):
-            says = _SAYS if part is change else _SAYS_OF_FOLDER
+            says = _SAYS_OF_FOLDER if part is outcome.folder else _SAYS
             text = says[part.action].format(
                 file=_shown(part.path), parts=_parts(outcome.client)
             )
             print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
-    if change is not None and change.backup is not None:
-        print_line(f"  The file as it was before: {_shown(change.backup)}")
+    for file in (outcome.change, outcome.hooks):
+        if file is not None and file.backup is not None:
+            print_line(f"  The file as it was before: {_shown(file.backup)}")
     for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
     if following is not None and outcome.writes:
@@ -489,10 +514,13 @@ def _parts(client: Client) -> str:
 
 
 def _document(outcome: _Outcome) -> dict[str, object]:
-    change, folder = outcome.change, outcome.folder
+    change = outcome.change
+    hooks = outcome.hooks
+    folder = outcome.folder
     return {
         "client": outcome.client.name,
         "file": str(outcome.path) if outcome.path else None,
+        "hooks": str(hooks.path) if hooks is not None else None,
         "folder": str(folder.path) if folder is not None else None,
         "action": outcome.action,
         "backup": str(change.backup) if change is not None and change.backup else None,
