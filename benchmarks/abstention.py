@@ -98,7 +98,8 @@ def foreign_questions(given: RetrievalSet, questions: Sequence[Question]) -> For
         )
     names = list(speakers)
     following = dict(zip(names, [*names[1:], names[0]], strict=True))
-    asked, as_they_are = [], []
+    asked = []
+    as_they_are = []
     for question in questions:
         own = question.namespaces[0] if len(question.namespaces) == 1 else None
         if own in following:
@@ -295,7 +296,8 @@ async def _ask(
             question.query, question.namespaces, limit, options | {"format": "concise"}
         )
         recall = recall_at(10, answer.sources, question.evidence)
-        best, first = max(answer.scores, default=0.0), next(iter(answer.scores), 0.0)
+        best = max(answer.scores, default=0.0)
+        first = next(iter(answer.scores), 0.0)
         found.append(Scored(question, best, first, recall, answer.fits, answer.tokens))
     return found
 

@@ -75,7 +75,8 @@ async def bridged(home: str, port: int) -> AsyncIterator[tuple[Ask, int]]:
     )
     assert process.stdin is not None
     assert process.stdout is not None
-    writer, reader = process.stdin, process.stdout
+    writer = process.stdin
+    reader = process.stdout
 
     async def ask(sent: bytes) -> bytes:
         writer.write(sent + b"\n")
@@ -136,10 +137,8 @@ async def calls(home: str, port: int, rounds: int) -> dict[str, Any]:
 
 async def start(home: str, port: int) -> dict[str, float]:
     """Compare the start with that of the bare SDK, in alternation; and the memory of both."""
-    bare, ours = (
-        command(home, "-m", "benchmarks.servers", "bare"),
-        command(home, *_serve(port)),
-    )
+    bare = command(home, "-m", "benchmarks.servers", "bare")
+    ours = command(home, *_serve(port))
     pairs = [(await first_list(bare), await first_list(ours)) for _ in range(9)]
     return {
         "bare_ms": statistics.median(pair[0] for pair in pairs),

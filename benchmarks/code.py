@@ -98,7 +98,8 @@ def facts(distributions: Sequence[Distribution]) -> list[Fact]:
 
 
 def _versions(package: Distribution) -> Iterator[Fact]:
-    name, version = package.metadata["Name"], package.version
+    name = package.metadata["Name"]
+    version = package.version
     summary = (
         (package.metadata["Summary"] or "").strip()
         if "Summary" in package.metadata
@@ -243,7 +244,8 @@ def _first_paragraph(
 # A word, or a part of an identifier: camelCase, snake_case and digits are separated.
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _BEGINNING = 5  # letters in which two forms of a word agree: "connect", "connection"
-_SHORTEST_QUERY, _LONGEST_QUERY = 4, 200
+_SHORTEST_QUERY = 4
+_LONGEST_QUERY = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,7 +357,8 @@ class Asked:
 
     def rank(self, tool: str) -> int | None:
         """Return the rank of the right memory in the answer of a tool, from 1."""
-        sources, right = self.sources[tool], str(self.item.answer)
+        sources = self.sources[tool]
+        right = str(self.item.answer)
         return sources.index(right) + 1 if right in sources else None
 
 

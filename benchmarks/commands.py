@@ -43,7 +43,8 @@ def seconds(
     arguments: Sequence[str], environment: Mapping[str, str]
 ) -> tuple[float, float]:
     """Return how long a process takes, and the processor time of it and its children."""
-    began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    began = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,

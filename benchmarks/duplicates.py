@@ -59,8 +59,10 @@ def rewordings(text: str, count: int = COPIES - 1) -> list[str]:
     """Return `count` rewordings; no two of them, nor the text, have the same normalised words."""
     speaker = _SPEAKER.match(text)
     start = speaker.end() if speaker else 0
-    head, body = text[:start], text[start:]
-    seen, found = {normalised(text)}, []
+    head = text[:start]
+    body = text[start:]
+    seen = {normalised(text)}
+    found = []
     for place in range(count):
         lead, rule = _RULES[place % len(_RULES)]
         worded = _led(lead, rule(body))
@@ -164,10 +166,8 @@ class Duplicated:
         """Return a line per count: the means with MMR and without, their ratio, and the interval of the difference."""
         lines = []
         for name, pairs in self.counted.items():
-            with_mmr, without = (
-                mean([one for one, _ in pairs]),
-                mean([other for _, other in pairs]),
-            )
+            with_mmr = mean([one for one, _ in pairs])
+            without = mean([other for _, other in pairs])
             means = {
                 "with": with_mmr,
                 "without": without,

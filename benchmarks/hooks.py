@@ -42,7 +42,8 @@ from folklore.text.tokens import estimate
 _NOTE = re.compile(r"^- \[?([0-9a-f]{8})[ ,]", re.MULTILINE)
 _WHOLE_NOTE = re.compile(r"^- \[([0-9a-f]{8})[ ,]", re.MULTILINE)
 _BESIDE = 200
-_COUNT, _ROUNDS = 10_000, 500
+_COUNT = 10_000
+_ROUNDS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,9 @@ def notes_of(text: str) -> list[str]:
 
 async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> Injected:
     """Return what a moment gets in a new session of its project, with an empty ledger."""
-    app, project, session_name = store_.app, moment.namespace, str(uuid4())
+    app = store_.app
+    project = moment.namespace
+    session_name = str(uuid4())
     service = Service(
         open=lambda: app.context(app.caller, lambda: project, lambda: project),
         caller=lambda: app.caller,
@@ -216,7 +219,11 @@ async def measure_latency(home: str) -> dict[str, float]:
     async with Client(parameters) as client, Client(parameters) as other:
         await store(client, texts)
         await call_hook(client, "warm", "warm")
-        trivial, hooks, injected, tokens, repeated = [], [], 0, [], 0
+        trivial = []
+        hooks = []
+        injected = 0
+        tokens = []
+        repeated = 0
         unasked: dict[str, list[float]] = {}
         seen: dict[str, set[str]] = {}
         for round_ in range(_ROUNDS):
@@ -301,7 +308,8 @@ async def call_hook(client: Client, prompt: str, session: str) -> str:
 def measure_start(home: str) -> dict[str, float | bool]:
     """Return the processor seconds and tokens of `folklore hook session-start`, and if its bytes stay the same."""
     arguments = [sys.executable, "-m", "folklore", "hook", "session-start"]
-    outputs, seconds = [], []
+    outputs = []
+    seconds = []
     for number in range(9):
         given = json.dumps(
             {"session_id": f"start-{number}", "cwd": home, "source": "startup"}

@@ -183,7 +183,8 @@ async def consolidate(given: RetrievalSet) -> dict[str, Any]:
 async def fade(given: RetrievalSet) -> dict[str, Any]:
     """Ask half of the questions, let time pass, score the memories, ask the other half."""
     questions = evenly(given.sample(None), _QUESTIONS)
-    first, second = questions[::2], questions[1::2]
+    first = questions[::2]
+    second = questions[1::2]
     figures: dict[str, Any] = {"set": f"{given.name} (quality)"}
     async with open_store() as store:
         await store.fill(given)

@@ -14,9 +14,12 @@ import click
 from benchmarks.command_line import main, print_table
 from benchmarks.store import Store, open_store
 
-_NAMESPACE, _LENGTH, _LATE = "late-facts", 20_000, 0.95
+_NAMESPACE = "late-facts"
+_LENGTH = 20_000
+_LATE = 0.95
 # Other notes of the subject of a fact: of the same length, and of one paragraph.
-_LONG, _SHORT = 3, 6
+_LONG = 3
+_SHORT = 6
 _SUBJECTS = """
 invoices | credit note, invoice run, tax number, ledger, refund, currency, customer account, payment reminder
 Credit notes below five euros are never posted; the finance team writes them off at the end of the quarter.
@@ -173,7 +176,8 @@ def subjects() -> list[Subject]:
 
 def note(subject: Subject, length: int, rng: random.Random, fact: str = "") -> str:
     """Return a note of about this length in paragraphs, with the fact in its last tenth."""
-    paragraphs, size = [f"# {subject.name.capitalize()}"], 0
+    paragraphs = [f"# {subject.name.capitalize()}"]
+    size = 0
     while size < length:
         sentences = [_sentence(subject, rng) for _ in range(rng.randint(3, 7))]
         if fact and size >= length * _LATE:
@@ -186,7 +190,9 @@ def note(subject: Subject, length: int, rng: random.Random, fact: str = "") -> s
 
 def _sentence(subject: Subject, rng: random.Random) -> str:
     a, b, c = rng.sample(subject.nouns, 3)
-    person, month, number = rng.choice(_PEOPLE), rng.choice(_MONTHS), rng.randint(3, 90)
+    person = rng.choice(_PEOPLE)
+    month = rng.choice(_MONTHS)
+    number = rng.randint(3, 90)
     return rng.choice(_SENTENCES).format(
         a=a, b=b, c=c, person=person, month=month, number=number
     )

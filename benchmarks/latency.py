@@ -44,7 +44,8 @@ def sentences(count: int, seed: int = 7) -> list[str]:
     weights = [1 / (rank + 2) for rank in range(len(words))]
     lengths = [rng.randint(8, 40) for _ in range(count)]
     drawn = rng.choices(words, weights, k=sum(lengths))
-    texts, start = [], 0
+    texts = []
+    start = 0
     for length in lengths:
         texts.append(" ".join(drawn[start : start + length]))
         start += length
@@ -156,7 +157,8 @@ async def calls(home: str) -> dict[str, float]:
     rng = random.Random(11)
     async with Client(command(home, "-m", "benchmarks.servers", "stdio")) as client:
         stores = await store(client, texts)
-        trivial, recalls = [], []
+        trivial = []
+        recalls = []
         for _ in range(_ROUNDS):
             query = question(rng, texts)
             trivial.append((await call(client, "trivial", text=query))[1] * 1e3)

@@ -36,7 +36,8 @@ from tests.older_engine import older_engine
 from tests.person import Person
 from tests.team import library_at
 
-_RELATED, _EDITED = 2_000, 1_000
+_RELATED = 2_000
+_EDITED = 1_000
 
 
 def main() -> None:

@@ -54,7 +54,9 @@ def _fill(client: httpx.Client, texts: list[str]) -> list[str]:
 
 def _recalls(client: httpx.Client, questions: list[str], seconds: float) -> list[float]:
     """Recall one after the other for so long; return the seconds of each."""
-    taken, until, place = [], time.perf_counter() + seconds, 0
+    taken = []
+    until = time.perf_counter() + seconds
+    place = 0
     while (begin := time.perf_counter()) < until:
         answer = client.post(
             "/api/recall",
@@ -111,14 +113,16 @@ def tokens(home: Path, options: argparse.Namespace) -> dict[str, Any]:
             made.raise_for_status()
         bearer = {"Authorization": f"Bearer {made.json()['result']['secret']}"}
         context = multiprocessing.get_context("spawn")
-        going, over = context.Event(), context.Event()
+        going = context.Event()
+        over = context.Event()
         others = context.Process(
             target=_try_tokens,
             args=(port, options.connections, going, over),
             daemon=True,
         )
         others.start()
-        alone, beside = [], []
+        alone = []
+        beside = []
         with httpx.Client(
             base_url=f"http://127.0.0.1:{port}", timeout=60, headers=bearer
         ) as good:
@@ -196,7 +200,8 @@ def disk(home: Path, options: argparse.Namespace) -> dict[str, Any]:
             for id_ in ids + acknowledged
             if client.post("/api/get", json={"ids": [id_]}).status_code != 200
         ]
-    before_ms, full_ms = statistics.median(before) * 1e3, statistics.median(full) * 1e3
+    before_ms = statistics.median(before) * 1e3
+    full_ms = statistics.median(full) * 1e3
     return {
         "recall_ms": round(before_ms, 1),
         "recall_ms_when_full": round(full_ms, 1),
@@ -211,7 +216,8 @@ def disk(home: Path, options: argparse.Namespace) -> dict[str, Any]:
 
 def _store_until_full(client: httpx.Client, ballast: Path) -> tuple[list[str], str]:
     """Fill the disk while memories are stored; return their ids, and the error of the refused ones."""
-    acknowledged, refused = [], ""
+    acknowledged = []
+    refused = ""
     with ballast.open("wb", buffering=0) as file:
         full = False
         while not full:

@@ -127,7 +127,8 @@ def retrieval(sets: tuple[Path, ...], options: Options) -> None:
         print_json(documents[0] if len(documents) == 1 else {"sets": documents})
         return
     for measured in found:
-        counts, latency = measured.counts, measured.latency()
+        counts = measured.counts
+        latency = measured.latency()
         click.echo(
             f"{measured.name}: {counts.stored:,} memories, {counts.rate:,.0f} a second",
             nl=False,

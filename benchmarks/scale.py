@@ -45,10 +45,16 @@ from folklore.memory.requests import RecallRequest
 
 Figures = dict[str, dict[str, float]]
 
-_NAMESPACES, _LARGE, _SMALL, _SEED = 5_000, "large", "space-20", 5
+_NAMESPACES = 5_000
+_LARGE = "large"
+_SMALL = "space-20"
+_SEED = 5
 _SUFFIXES = (".py", ".pyi", ".md", ".rst", ".txt", ".h")
-_SHORTEST, _LONGEST = 60, 900  # characters of a paragraph
-_ROUNDS, _COUNTED, _IMPORTED = 60, 20, 2_000
+_SHORTEST = 60  # characters of a paragraph
+_LONGEST = 900
+_ROUNDS = 60
+_COUNTED = 20
+_IMPORTED = 2_000
 _TABLES = ("memories", "embeddings", "postings", "packed_memories", "fresh_words")
 _SCOPES: Mapping[str, tuple[str, ...]] = {
     "large": (_LARGE,),
@@ -123,7 +129,8 @@ def of(home: Path, *arguments: str) -> StdioServerParameters:
 
 def run(home: Path, *arguments: str, lines: Iterator[str] | None = None) -> float:
     """Run a command and return its seconds; an import may leave out lines that it refuses."""
-    started, text = time.perf_counter(), None if lines is None else "\n".join(lines)
+    started = time.perf_counter()
+    text = None if lines is None else "\n".join(lines)
     options: Mapping[str, Any] = {
         "input": text,
         "text": True,
@@ -176,17 +183,16 @@ def spread(milliseconds: Sequence[float]) -> dict[str, float]:
 
 async def floors(home: Path, texts: Sequence[str]) -> Figures:
     """Return the milliseconds of the statements of the slower branch, by scope, each the quickest of three runs."""
-    app, seen, rows = (
-        App(load_settings(log_level="error")),
-        list[tuple[str, dict[str, object]]](),
-        Session.rows,
-    )
+    app = App(load_settings(log_level="error"))
+    seen = list[tuple[str, dict[str, object]]]()
+    rows = Session.rows
 
     async def recorded(session: Session, name: str, /, **values: object) -> list[Row]:
         seen.append((name, values))
         return await rows(session, name, **values)
 
-    found, rng = Figures(), random.Random(_SEED)
+    found = Figures()
+    rng = random.Random(_SEED)
     try:
         database = (await app.ready()).database
         for scope, names in _SCOPES.items():
@@ -231,7 +237,8 @@ async def calls(
     home: Path, texts: Sequence[str], connection: asyncpg.Connection
 ) -> Figures:
     """Return milliseconds, and processor milliseconds and transactions a call, of each kind of call over stdio."""
-    rng, new = random.Random(_SEED + 1), iter(range(1 << 30))
+    rng = random.Random(_SEED + 1)
+    new = iter(range(1 << 30))
 
     def stored(count: int) -> list[dict[str, str]]:
         return [
@@ -278,10 +285,8 @@ async def calls(
         ]
         for kind, (tool, arguments) in kinds.items():
             await asyncio.sleep(1.2)  # a backend reports its transactions once a second
-            before, committed = (
-                sum(server.cpu_times()[:2]),
-                await connection.fetchval(counted),
-            )
+            before = sum(server.cpu_times()[:2])
+            committed = await connection.fetchval(counted)
             for _ in range(_COUNTED):
                 await call(client, tool, **arguments())
             processor = (sum(server.cpu_times()[:2]) - before) * 1e3 / _COUNTED
@@ -298,7 +303,8 @@ async def calls(
 
 def crowded(home: Path, texts: Sequence[str]) -> Figures:
     """Return milliseconds and rates of one client and of 32 over HTTP, next to trivial calls of the same server."""
-    rng, found = random.Random(_SEED + 2), Figures()
+    rng = random.Random(_SEED + 2)
+    found = Figures()
     questions = [question(rng, texts) for _ in range(1_000)]
     scopes = {
         scope: {"namespaces": names} if names else {}
@@ -316,7 +322,9 @@ def crowded(home: Path, texts: Sequence[str]) -> Figures:
 
 async def copied(connection: asyncpg.Connection) -> float:
     """Return the seconds that COPY takes for the rows of as many memories as are imported, rolled back."""
-    space, rows, seconds = uuid4(), {}, 0.0
+    space = uuid4()
+    rows = {}
+    seconds = 0.0
     for table in ("memories", "embeddings", "fresh_words"):
         names = [
             row["attname"]
@@ -414,7 +422,8 @@ def shown(results: Mapping[str, Figures]) -> str:
     for size, found in results.items():
         trivial = found["trivial"]["p50"]
         for kind in kinds:
-            of_kind, sql = found[kind], found.get(f"sql {kind.removeprefix('recall ')}")
+            of_kind = found[kind]
+            sql = found.get(f"sql {kind.removeprefix('recall ')}")
             floor = (
                 "" if sql is None else f"{of_kind['p50'] / (sql['p50'] + trivial):.1f}"
             )
@@ -471,7 +480,8 @@ def main() -> None:
             for name, value in (of(home).env or {}).items()
             if name.startswith("FOLKLORE_")
         }
-        file, texts = home / "results.json", paragraphs()
+        file = home / "results.json"
+        texts = paragraphs()
         results: dict[str, Figures] = (
             json.loads(file.read_text()) if file.exists() else {}
         )

@@ -39,7 +39,8 @@ def _trivial_tool() -> ToolSpec:
     async def run(_service: object, arguments: Any, _meta: object) -> dict[str, str]:
         return await trivial(arguments.text)
 
-    run.__name__, run.__doc__ = "trivial", trivial.__doc__
+    run.__name__ = "trivial"
+    run.__doc__ = trivial.__doc__
     return ToolSpec(
         run,
         "Trivial",

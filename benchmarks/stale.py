@@ -83,7 +83,8 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
     copy = WorkingCopy(lambda: root, lambda: "bench")
     async with open_store() as store:
         app = store.app
-        marked, plain = _service(app, copy), _service(app, None)
+        marked = _service(app, copy)
+        plain = _service(app, None)
         drafts = [
             Draft(
                 f"The pier of {name} is closed.",

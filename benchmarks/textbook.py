@@ -28,7 +28,8 @@ from folklore.ranking.trained import Weights
 from folklore.ranking.weights import PRESETS, Branch
 from folklore.runtime import database_address
 
-K1, B = 0.9, 0.4
+K1 = 0.9
+B = 0.4
 _LIMIT = 10
 _METRICS: Mapping[str, Callable[[Sequence[str], frozenset[str]], float]] = {
     "R@5": partial(recall_at, 5),
@@ -64,7 +65,8 @@ class Textbook:
 
     def ranked(self, question: Mapping[str, int], limit: int) -> list[str]:
         """Return the sources of the best texts; a term counts as often as the question has it."""
-        scores, total = np.zeros(len(self.sources)), len(self.sources)
+        scores = np.zeros(len(self.sources))
+        total = len(self.sources)
         lengths = np.array(self.lengths) / max(mean(self.lengths), 1.0)
         for term, times in question.items():
             held = self.postings.get(term, ())
@@ -97,10 +99,8 @@ async def answers(
     store: Store, given: RetrievalSet, weights: Weights
 ) -> list[dict[str, list[str]]]:
     """Return the sources that each question gets: by default with these weights, and from each plain ranking."""
-    context, spaces = (
-        await store.app.context(store.app.caller, store.app.namespace),
-        spaces_of(given),
-    )
+    context = await store.app.context(store.app.caller, store.app.namespace)
+    spaces = spaces_of(given)
     (dsn, _), questions = await database_address(store.app.settings), given.sample(None)
     texts = {
         name: await terms_of(dsn, [one["content"] for one in held])
@@ -150,7 +150,8 @@ def _lines(
     given: RetrievalSet, found: Sequence[Mapping[str, list[str]]]
 ) -> list[dict[str, Any]]:
     """Return a line for each metric: its means, and the default minus each plain ranking in points, with intervals."""
-    questions, lines = given.sample(None), []
+    questions = given.sample(None)
+    lines = []
     for metric, of in _METRICS.items():
         values = {
             name: [

@@ -138,7 +138,8 @@ async def ask(
 ) -> dict[str, Any]:
     """Ask over so many connections; return calls per second, milliseconds per call and the cost of the client."""
     loop = asyncio.get_running_loop()
-    left, over = clients, loop.create_future()
+    left = clients
+    over = loop.create_future()
 
     def done() -> None:
         nonlocal left
@@ -146,7 +147,8 @@ async def ask(
         if not left:
             over.set_result(None)
 
-    begin, spent = time.perf_counter(), time.process_time()
+    begin = time.perf_counter()
+    spent = time.process_time()
     source = cycle(requests)
     connections = [Connected(source, begin + seconds, done) for _ in range(clients)]
     for connection in connections:
@@ -156,7 +158,8 @@ async def ask(
             port,
         )
     await over
-    took, spent = time.perf_counter() - begin, time.process_time() - spent
+    took = time.perf_counter() - begin
+    spent = time.process_time() - spent
     for connection in connections:
         assert connection.problem is None, connection.problem
     calls = [second for connection in connections for second in connection.seconds]

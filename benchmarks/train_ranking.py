@@ -33,9 +33,12 @@ from folklore.ranking.weights import Branch
 
 WEIGHTS = Path(__file__).parent.parent / "server/folklore/ranking/weights.json"
 # Memories of changelogs added to each project of the typed prompts, as in a store that was used for a while.
-_BESIDE, _PROMPTS, _CHANGELOG = 208, "prompts-dev", "changelog-dev"
+_BESIDE = 208
+_PROMPTS = "prompts-dev"
+_CHANGELOG = "changelog-dev"
 _MOMENTS = "moments-dev"
-_RIDGE, _STEPS = 1e-3, 30
+_RIDGE = 1e-3
+_STEPS = 30
 # Which memories of the typed prompts have cues: with half of them, a store that has few is ranked as well as one that
 # has many.
 Cued = Literal["all", "half", "none"]
@@ -48,7 +51,9 @@ _FOREIGN = 200
 # Precision of the results from the lines of strong and fair matches on: fair ones shall answer in half of the cases in
 # sets that training has not seen, and above .55 the line of a set rests on a handful of results. Share of answers that
 # the floor keeps.
-_STRONG, _FAIR, _KEPT = 0.8, 0.55, 0.97
+_STRONG = 0.8
+_FAIR = 0.55
+_KEPT = 0.97
 _DIGITS = 2
 # Shares of the questions of a set, those with the greatest scores first, of which precision is given.
 _COVERED = (0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0)
@@ -144,7 +149,8 @@ def train_relevance(
     sets: Sequence[Sequence[Example]], columns: Sequence[int]
 ) -> Matrix:
     """Return the weights by pairs of one right and one other candidate; each set and each question weighs the same."""
-    differences, shares = [], []
+    differences = []
+    shares = []
     for one in sets:
         rows = [
             _pairs(example, columns)
@@ -168,7 +174,9 @@ def train_confidence(
     sets: Sequence[Sequence[Example]], relevance: Matrix, columns: Sequence[int]
 ) -> Matrix:
     """Return the weights and the bias: of the first ten results, those with and without an answer weighing the same."""
-    features, right, shares = [], [], []
+    features = []
+    right = []
+    shares = []
     for one in sets:
         for group in (
             [item for item in one if item.question.evidence],
@@ -198,7 +206,8 @@ def _logistic(
     """
     given = np.zeros(len(features)) if fixed is None else fixed
     scale = np.where((deviation := features.std(axis=0)) > 0, deviation, 1.0)
-    scaled, shares = features / scale, shares / shares.sum()
+    scaled = features / scale
+    shares = shares / shares.sum()
     weights = np.zeros(features.shape[1])
     ridge = _RIDGE * np.eye(len(weights))
     for _ in range(_STEPS):
@@ -275,7 +284,8 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
     relevance = np.zeros(len(RELEVANCE))
     relevance[columns] = weights
     confidence = train_confidence(sets, relevance, judged)
-    names, judges = list(RELEVANCE), list(CONFIDENCE)
+    names = list(RELEVANCE)
+    judges = list(CONFIDENCE)
     trained = Trained(
         {names[place]: float(weight) for place, weight in zip(columns, weights, strict=True)},
         {**{judges[place]: float(weight) for place, weight in zip(judged, confidence[:-1], strict=True)},
@@ -356,7 +366,10 @@ def _with_confidence_of_cues(
         if name in OF_CUES and (dense or name not in _OF_VECTORS)
     ]
     columns = [place for place, name in enumerate(CONFIDENCE) if name in judges]
-    features, right, shares, known = [], [], [], []
+    features = []
+    right = []
+    shares = []
+    known = []
     for group in _with_and_without(examples):
         for example in group:
             places, made_of = trained.shown(example)
@@ -378,7 +391,9 @@ def _with_confidence_of_cues(
 
 def _train_score(trained: Trained, sets: Sequence[Sequence[Example]]) -> list[float]:
     """Return the weights of relevance, lead and confidence in the score, and the bias."""
-    features, right, shares = [], [], []
+    features = []
+    right = []
+    shares = []
     for one in sets:
         for group in _with_and_without(one):
             for example in group:
@@ -457,10 +472,8 @@ def measured(trained: Trained, examples: Sequence[Example]) -> dict[str, float]:
         for answer, example in zip(answers, asked, strict=True)
     ]
     shown = [_shown(trained, example) for example in asked if example.sources]
-    scores, right = (
-        np.concatenate([one for one, _ in shown]),
-        np.concatenate([one for _, one in shown]),
-    )
+    scores = np.concatenate([one for one, _ in shown])
+    right = np.concatenate([one for _, one in shown])
     lines = {
         "strong": scores >= trained.strong,
         "fair": scores >= trained.fair,
@@ -486,7 +499,8 @@ def _with_cues(one: RetrievalSet, path: Path, share: Cued) -> RetrievalSet:
     """Return a set in which this share of the memories, every second one of a namespace for a half, has its cues."""
     if share == "none" or not path.exists():
         return one
-    step, cues = 2 if share == "half" else 1, read_cues(path)
+    step = 2 if share == "half" else 1
+    cues = read_cues(path)
     memories = {
         name: [
             {**line, "cues": cues.get((name, line["source"]), [])}

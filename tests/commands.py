@@ -74,7 +74,8 @@ class CommandLine:
 
 def answers(monkeypatch: pytest.MonkeyPatch, *replies: bool) -> list[str]:
     """Answer the questions of a terminal in this order, then by yes; return the list that they are added to."""
-    asked, left = list[str](), iter(replies)
+    asked = list[str]()
+    left = iter(replies)
 
     def confirm(text: str, **_: object) -> bool:
         asked.append(text)

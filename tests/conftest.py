@@ -122,10 +122,8 @@ def pytest_terminal_summary(
     counts = {
         outcome: len(reports) for outcome, reports in terminalreporter.stats.items()
     }
-    passed, failed = (
-        counts.get("passed", 0),
-        counts.get("failed", 0) + counts.get("error", 0),
-    )
+    passed = counts.get("passed", 0)
+    failed = counts.get("failed", 0) + counts.get("error", 0)
     line = f"{passed:,} tests passed, {failed:,} failed, {counts.get('skipped', 0):,} skipped in {seconds:.0f} s."
     if exitstatus == pytest.ExitCode.INTERRUPTED:
         line = f"Interrupted: {line}"

@@ -49,10 +49,8 @@ class Doorway:
     async def _beyond(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         parts = urlsplit(self.dsn)
         named = {name: values[-1] for name, values in parse_qs(parts.query).items()}
-        host, port = (
-            named.get("host", parts.hostname or "localhost"),
-            int(named.get("port", parts.port or 5432)),
-        )
+        host = named.get("host", parts.hostname or "localhost")
+        port = int(named.get("port", parts.port or 5432))
         if host.startswith("/"):
             return await asyncio.open_unix_connection(f"{host}/.s.PGSQL.{port}")
         return await asyncio.open_connection(host, port)

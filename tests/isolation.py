@@ -115,10 +115,8 @@ class Trial:
                 for place in held
             }
             if number % 3 == 0:  # by a pattern, which renamed namespaces keep matching
-                level, role = (
-                    self.random.choice(LEVELS[: namespaces - 2]),
-                    self.random.choice(ROLES),
-                )
+                level = self.random.choice(LEVELS[: namespaces - 2])
+                role = self.random.choice(ROLES)
                 roles = {
                     place: role
                     for place in range(namespaces)
@@ -501,10 +499,8 @@ class Trial:
             ),
         ]
         tool, there, nowhere = self.random.choice(pairs)
-        one, other = (
-            await self._tool(holder, tool, **there),
-            await self._tool(holder, tool, **nowhere),
-        )
+        one = await self._tool(holder, tool, **there)
+        other = await self._tool(holder, tool, **nowhere)
         said = [one.text.replace(name, "_"), other.text.replace(never, "_")]
         # Suggestions of the caller's own namespaces differ with the requested name and reveal nothing.
         hints = " Did you mean| You may| `folklore namespaces list`"

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 _ATTEMPTS = 15
 # Seconds below which the clock is too coarse, and the most work of a text in that of an eighth of it.
-_COARSE, _MOST = 1e-4, 24
+_COARSE = 1e-4
+_MOST = 24
 
 
 def assert_linear_time(

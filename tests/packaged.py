@@ -264,7 +264,8 @@ async def served(python: str, settings: Watched) -> None:
     ):
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
             await a_session_of_work(assistant)
-        ready, metrics = await client.get("/readyz"), await client.get("/metrics")
+        ready = await client.get("/readyz")
+        metrics = await client.get("/metrics")
         await server.end()
     assert ready.json() == {"status": "ready", "engine": "server"}, ready.text
     assert (

@@ -59,7 +59,8 @@ class Person:
     @property
     def context(self) -> RequestContext:
         caller = self.caller or Caller(self.name)
-        namespace, project = self.namespace, self.project
+        namespace = self.namespace
+        project = self.project
         return RequestContext(
             self.library,
             caller,

@@ -65,7 +65,8 @@ def on_terminal(
     os.close(theirs)
     os.write(ours, typed.encode())
     prompted = 0
-    output, end = b"", time.monotonic() + 60
+    output = b""
+    end = time.monotonic() + 60
     while time.monotonic() < end:
         readable, _, _ = select.select([ours], [], [], 0.2)
         try:

@@ -18,7 +18,8 @@ from tests.waiting import STUCK
 async def test_an_application_starts_while_its_embedding_service_never_answers(
     settings: Settings,
 ) -> None:
-    asked, over = asyncio.Event(), asyncio.Event()
+    asked = asyncio.Event()
+    over = asyncio.Event()
 
     async def silent(
         _reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -74,7 +75,8 @@ async def test_requests_wait_for_one_start_of_the_engine_and_no_longer_than_thei
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("folklore.db.database._REVIVE_SECONDS", 0.01)
-    begun, over = [], asyncio.Event()
+    begun = []
+    over = asyncio.Event()
 
     async def revive() -> None:
         begun.append(True)

@@ -21,7 +21,9 @@ async def test_long_texts_are_read_in_another_thread() -> None:
 
 
 async def test_work_ends_between_two_texts_when_its_caller_is_cancelled() -> None:
-    began, cancelled, ended = threading.Event(), threading.Event(), threading.Event()
+    began = threading.Event()
+    cancelled = threading.Event()
+    ended = threading.Event()
     read = []
 
     def work() -> None:

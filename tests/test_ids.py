@@ -24,7 +24,8 @@ def test_ids_follow_a_clock_that_is_set_back_far() -> None:
 
 
 def test_two_processes_never_create_the_same_id() -> None:
-    one, other = Ids(), Ids()
+    one = Ids()
+    other = Ids()
     assert not {one.next(1) for _ in range(1_000)} & {
         other.next(1) for _ in range(1_000)
     }

@@ -39,8 +39,11 @@ from benchmarks.sets import Question, evenly, read_set
 from folklore.embedding.bundled import load_model
 from folklore.engine import Engine
 
-_BATCH, _LIMIT, _WARM = 100, 10, 5
-_OURS, _NAMESPACE = "folklore", "bench"
+_BATCH = 100
+_LIMIT = 10
+_WARM = 5
+_OURS = "folklore"
+_NAMESPACE = "bench"
 
 
 class System(Protocol):
@@ -67,11 +70,9 @@ class System(Protocol):
 class Endpoint(BaseHTTPRequestHandler):
     """An OpenAI-compatible endpoint of the bundled model."""
 
-    protocol_version, disable_nagle_algorithm, wbufsize = (
-        "HTTP/1.1",
-        True,
-        -1,
-    )  # one packet an answer
+    protocol_version = "HTTP/1.1"  # one packet an answer
+    disable_nagle_algorithm = True
+    wbufsize = -1
     model = load_model()
     lock = threading.Lock()
 
@@ -104,7 +105,8 @@ class Worker:
     """Another system in its own Python."""
 
     def __init__(self, name: str, python: Path, folder: Path, endpoint: str) -> None:
-        self._folder, self.seconds = folder, 0.0
+        self._folder = folder
+        self.seconds = 0.0
         self._command: list[str | Path] = [
             python,
             Path(__file__).with_name("worker.py"),
@@ -223,9 +225,11 @@ async def measured(
     key_of: Mapping[str, str], minutes: float,
 ) -> dict[str, dict[str, float]]:  # fmt: skip
     """Return the figures of a system at each size that it stored in time."""
-    found, done = dict[str, dict[str, float]](), 0
+    found = dict[str, dict[str, float]]()
+    done = 0
     for size in sizes:
-        started, stored = time.perf_counter(), 0
+        started = time.perf_counter()
+        stored = 0
         while done < size and time.perf_counter() - started < 60 * minutes:
             stored += await system.store(texts[done : min(done + _BATCH, size)])
             done = min(done + _BATCH, size)
@@ -238,7 +242,8 @@ async def measured(
             )
             break
         await system.stored()
-        times, recalls = [], []
+        times = []
+        recalls = []
         for place, question in enumerate([*questions[:_WARM], *questions]):
             begun = time.perf_counter()
             answer = await system.recall(question.query)
@@ -301,10 +306,8 @@ async def compared(given: argparse.Namespace) -> dict[str, dict[str, dict[str, f
     )
     server = ThreadingHTTPServer(("127.0.0.1", 0), Endpoint)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    endpoint, results = (
-        f"http://127.0.0.1:{server.server_port}/v1",
-        dict[str, dict[str, dict[str, float]]](),
-    )
+    endpoint = f"http://127.0.0.1:{server.server_port}/v1"
+    results = dict[str, dict[str, dict[str, float]]]()
     for name in (_OURS, *SYSTEMS):
         python = given.pythons / name / "bin" / "python"
         if name != _OURS and not python.exists():

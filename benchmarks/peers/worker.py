@@ -21,7 +21,9 @@ from typing import Any
 Store = Callable[[Sequence[str]], Awaitable[int]]
 Recall = Callable[[str], Awaitable[list[str]]]
 
-_LIMIT, _DIMENSIONS, _MODEL = 10, 256, "bench"
+_LIMIT = 10
+_DIMENSIONS = 256
+_MODEL = "bench"
 
 
 async def engrava(folder: Path, endpoint: str) -> tuple[Store, Recall]:

@@ -35,9 +35,12 @@ if TYPE_CHECKING:
     from folklore.memory.context import MemoryContext, RequestContext
     from folklore.runtime import Runtime
 else:  # they import the database driver or numpy: a server answers tools/list before they are there
-    runtime, jobs = Lazy("folklore.runtime"), Lazy("folklore.jobs.scheduler")
-    contexts, usage = Lazy("folklore.memory.context"), Lazy("folklore.memory.usage")
-    disk, upgrade = Lazy("folklore.engine.disk"), Lazy("folklore.engine.upgrade")
+    runtime = Lazy("folklore.runtime")
+    jobs = Lazy("folklore.jobs.scheduler")
+    contexts = Lazy("folklore.memory.context")
+    usage = Lazy("folklore.memory.usage")
+    disk = Lazy("folklore.engine.disk")
+    upgrade = Lazy("folklore.engine.upgrade")
 
 # A request waits so long for a start: clients wait for a minute.
 REQUEST_SECONDS = 25.0

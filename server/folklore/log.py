@@ -149,7 +149,8 @@ class Outage:
 
     def __init__(self, begin: str, end: str) -> None:
         self._log = get_logger(__name__)
-        self._begin, self._end = begin, end
+        self._begin = begin
+        self._end = end
         self._since: float | None = None
         self._failures = 0
         self.period = 0
@@ -173,4 +174,5 @@ class Outage:
                 seconds=round(monotonic() - self._since, 1),
                 failed=self._failures,
             )
-            self._since, self._failures = None, 0
+            self._since = None
+            self._failures = 0

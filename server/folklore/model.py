@@ -56,7 +56,8 @@ def _iso_time(value: object) -> object:
 
 
 # Postgres has neither smaller nor larger floats of four bytes.
-_SMALLEST, _LARGEST = 2.0**-126, 2.0**127
+_SMALLEST = 2.0**-126
+_LARGEST = 2.0**127
 
 
 def number(value: float) -> float:

@@ -8,7 +8,8 @@ from pathlib import Path
 from folklore.repository_files import repository_at
 from folklore.text import names
 
-ORIGIN, UPSTREAM = "origin", "upstream"
+ORIGIN = "origin"
+UPSTREAM = "upstream"
 # Variables that git sets for its hooks, by which every command would work in the hook's repository.
 _OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
 

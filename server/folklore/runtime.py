@@ -37,7 +37,8 @@ from folklore.ranking.weights import named_presets
 
 # Seconds that a store waits for its embeddings, by which similar memories are found, and the end of a process for those
 # that stores did not wait for.
-_EMBEDDING_WAIT, _FAREWELL = 0.5, 2.0
+_EMBEDDING_WAIT = 0.5
+_FAREWELL = 2.0
 # A model is loaded when a request needs it, or so long after the start: the hook of a session's start, which waits for
 # the server, needs none, and the load would take the processor from it.
 _WARM_AFTER = 1.0
@@ -145,10 +146,8 @@ def _primary(
     if where != "embedded":
         return new()
     guard = DataGuard(EnginePaths(settings.home).data)
-    revive, space = (
-        partial(_revive, settings, guard),
-        partial(require_space, settings.home),
-    )
+    revive = partial(_revive, settings, guard)
+    space = partial(require_space, settings.home)
     return new(revive=revive, require_space=space, require_data=guard.require)
 
 
@@ -158,15 +157,11 @@ async def _standby(
     """Return the standby of the settings; it connects when it is asked."""
     if settings.database.read_url is None:
         return None
-    address, login_dsn = (
-        settings.database.read_url.get_secret_value(),
-        _login_dsn(settings),
-    )
+    address = settings.database.read_url.get_secret_value()
+    login_dsn = _login_dsn(settings)
     if login_dsn is not None:  # the same user, on the standby
-        hosts, user = (
-            urlsplit(address).netloc,
-            urlsplit(login_dsn).netloc.rpartition("@")[0],
-        )
+        hosts = urlsplit(address).netloc
+        user = urlsplit(login_dsn).netloc.rpartition("@")[0]
         login_dsn = address.replace(
             f"//{hosts}", f"//{user}@{hosts.rpartition('@')[2]}", 1
         )

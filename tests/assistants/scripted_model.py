@@ -38,7 +38,8 @@ class Model:
 
     def following(self, *script: ToolCall) -> Model:
         """Follow another script, and forget the requests until now."""
-        self.script, self.requests = script, []
+        self.script = script
+        self.requests = []
         return self
 
     def turns(self) -> list[Json]:
@@ -51,11 +52,9 @@ def _anthropic(
 ) -> Iterator[tuple[str, Json]]:
     if step is None:
         block: Json = {"type": "text", "text": "done"}
-        start, delta, reason = (
-            {**block, "text": ""},
-            {"type": "text_delta", "text": "done"},
-            "end_turn",
-        )
+        start = {**block, "text": ""}
+        delta = {"type": "text_delta", "text": "done"}
+        reason = "end_turn"
     else:
         block = {
             "type": "tool_use",

@@ -47,11 +47,9 @@ from tests.person import Person, contents
 
 __all__ = ["command_line"]
 
-DEPLOY, CAT, LATER = (
-    "We deploy from Frankfurt.",
-    "The office cat is called Turing.",
-    "Invoices go out on Mondays.",
-)
+DEPLOY = "We deploy from Frankfurt."
+CAT = "The office cat is called Turing."
+LATER = "Invoices go out on Mondays."
 SINCE = "The lift is out of order."
 
 
@@ -247,7 +245,8 @@ async def test_a_file_of_another_form_is_refused(archive: Archive, damage: str) 
             archive, manifest_of(archive) | {"created_at": "2026-11-23T08:00:00"}
         )
     else:
-        other, content = archive.path, bytearray(archive.path.read_bytes())
+        other = archive.path
+        content = bytearray(archive.path.read_bytes())
         entry = content.rindex(b"PK\x01\x02")  # that of the manifest
         local = int.from_bytes(content[entry + 42 : entry + 46], "little")
         for place, offset in ((entry, 8), (local, 6)):
@@ -360,7 +359,8 @@ async def test_databases_of_others_with_similar_names_are_left_alone(
     store: Store, archive: Archive
 ) -> None:
     name = store.dsn.split("?")[0].rsplit("/", 1)[1]
-    other, left = f"{name}_scratch_notes", f"{name}_scratch_0123abcd"
+    other = f"{name}_scratch_notes"
+    left = f"{name}_scratch_0123abcd"
     connection = await asyncpg.connect(address_of(store.dsn, "postgres"))
     try:
         for database in (other, left):

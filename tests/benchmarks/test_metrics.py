@@ -23,7 +23,8 @@ from tests.conftest import Cluster
 
 
 def test_metrics_agree_with_a_calculation_by_hand() -> None:
-    ranked, evidence = ["x", "a", "y", "b"], frozenset("abc")
+    ranked = ["x", "a", "y", "b"]
+    evidence = frozenset("abc")
 
     assert recall_at(2, ranked, evidence) == pytest.approx(1 / 3)
     assert recall_at(4, ranked, evidence) == pytest.approx(2 / 3)
@@ -37,10 +38,8 @@ def test_metrics_agree_with_a_calculation_by_hand() -> None:
 
 def test_questions_of_one_conversation_are_drawn_together() -> None:
     values = [1.0] * 50 + [0.0] * 50
-    alone, grouped = (
-        interval(Sample(values)),
-        interval(Sample(values, ["one"] * 50 + ["other"] * 50)),
-    )
+    alone = interval(Sample(values))
+    grouped = interval(Sample(values, ["one"] * 50 + ["other"] * 50))
 
     assert 0.3 < alone.low < alone.high < 0.7
     assert (grouped.low, grouped.high) == (0.0, 1.0)
@@ -96,7 +95,8 @@ async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
     benchmarks: Benchmarks, cluster: Cluster, connection: asyncpg.Connection
 ) -> None:
     databases = "select count(*) from pg_database where datname like 'folklore_bench%'"
-    path, ranking = benchmarks.written("small.jsonl", SET), '{"mmr_lambda": 0.5}'
+    path = benchmarks.written("small.jsonl", SET)
+    ranking = '{"mmr_lambda": 0.5}'
 
     measured = await benchmarks.json(
         retrieval, path, "--limit", "20", "--ranking", ranking

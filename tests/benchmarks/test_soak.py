@@ -7,7 +7,8 @@ import asyncpg
 
 from benchmarks.soak import prepare, violations, work
 
-WORKERS, STEPS = 5, 40
+WORKERS = 5
+STEPS = 40
 
 
 async def test_random_changes_by_several_workers_keep_every_invariant(

@@ -95,7 +95,8 @@ async def through_gate(
     team: Team, folder: Path, name: str, **options: Any
 ) -> AsyncIterator[tuple[Gate, Client]]:
     """A gate before the server, and a client whose bridge goes through it; the person has notes of their own."""
-    machine, token = here(folder), await team.token(name, f"{name}-notes:writer")
+    machine = here(folder)
+    token = await team.token(name, f"{name}-notes:writer")
     async with gate(team.server.port) as between:
         saved(machine, between.url, token.secret)
         async with bridged(machine, between.url, folder, **options) as client:
@@ -154,7 +155,8 @@ async def test_all_tools_work_through_the_bridge_in_both_eras(
 async def test_handshake_lists_resources_and_prompts_are_those_of_the_server(
     team: Team, tmp_path: Path, mode: str
 ) -> None:
-    machine, token = here(tmp_path), await team.token("bob", "board:writer")
+    machine = here(tmp_path)
+    token = await team.token("bob", "board:writer")
     saved(machine, team.url, token.secret)
 
     async def seen(client: Client) -> list[Any]:
@@ -182,7 +184,8 @@ async def test_handshake_lists_resources_and_prompts_are_those_of_the_server(
 async def test_a_tool_that_no_list_shows_is_called_at_the_server(
     team: Team, tmp_path: Path
 ) -> None:
-    machine, token = here(tmp_path), await team.token("carol", "board:writer")
+    machine = here(tmp_path)
+    token = await team.token("carol", "board:writer")
     saved(machine, team.url, token.secret)
     hidden = {
         "event": "UserPromptSubmit",
@@ -276,7 +279,8 @@ async def test_the_token_of_the_settings_precedes_the_saved_one(
 async def test_a_revoked_token_is_reported_with_the_next_step_until_there_is_a_new_one(
     team: Team, tmp_path: Path
 ) -> None:
-    machine, token = here(tmp_path), await team.token("hugo", "board:writer")
+    machine = here(tmp_path)
+    token = await team.token("hugo", "board:writer")
     saved(machine, team.url, token.secret)
 
     async with bridged(machine, team.url, tmp_path) as client:
@@ -820,11 +824,14 @@ async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) ->
 async def test_ten_outages_under_a_running_client_lose_nothing_that_was_acknowledged(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
-    port, machine = free_port(), here(tmp_path)
+    port = free_port()
+    machine = here(tmp_path)
     (tmp_path / "server").mkdir()
     settings = watched(tmp_path / "server", database_url=database_url)
     acknowledged: list[str] = []
-    longest, failed, ending = 0.0, 0, asyncio.Event()
+    longest = 0.0
+    failed = 0
+    ending = asyncio.Event()
 
     async def work(client: Client, name: str) -> None:
         nonlocal longest, failed

@@ -223,7 +223,8 @@ async def browsing(
         await context.add_init_script(
             "addEventListener('securitypolicyviolation', (event) => console.error('policy', event.violatedDirective))"
         )
-        page, watch = await context.new_page(), Watch(urlsplit(base).netloc)
+        page = await context.new_page()
+        watch = Watch(urlsplit(base).netloc)
         watch.on(page)
         page.set_default_timeout(20_000)
         if person is not None and url is not None:

@@ -22,11 +22,10 @@ async def rename_id(connection: asyncpg.Connection, old: UUID, new: UUID) -> Non
 
 
 async def test_every_command_takes_the_end_of_an_id(folklore: CommandLine) -> None:
-    one, two = (
-        await keep(folklore, "The gate is open."),
-        await keep(folklore, "The door is green."),
-    )
-    end, other = one.hex[-6:], two.hex[-6:].upper()
+    one = await keep(folklore, "The gate is open.")
+    two = await keep(folklore, "The door is green.")
+    end = one.hex[-6:]
+    other = two.hex[-6:].upper()
 
     assert "The gate is open." in await folklore.done("show", end)
     assert f"pinned {one}" in await folklore.done("pin", end)
@@ -51,10 +50,8 @@ async def test_lists_show_ends_that_commands_take(folklore: CommandLine) -> None
 
 
 async def test_a_number_means_the_entry_of_the_last_list(folklore: CommandLine) -> None:
-    first, second = (
-        await keep(folklore, "The gate is open."),
-        await keep(folklore, "The door is green."),
-    )
+    first = await keep(folklore, "The gate is open.")
+    second = await keep(folklore, "The door is green.")
 
     unlisted = await folklore("show", "1")
     await folklore.done("list", "--sort", "time_asc")
@@ -106,10 +103,8 @@ async def test_an_old_list_is_not_used(folklore: CommandLine, tmp_path: Path) ->
 async def test_an_end_of_several_ids_lists_the_candidates(
     folklore: CommandLine, connection: asyncpg.Connection
 ) -> None:
-    gate, door = (
-        await keep(folklore, "The gate is open."),
-        await keep(folklore, "The door is green."),
-    )
+    gate = await keep(folklore, "The gate is open.")
+    door = await keep(folklore, "The door is green.")
     twin = UUID(hex=f"{door.hex[:-6]}{gate.hex[-6:]}")
     await rename_id(connection, door, twin)
 

@@ -284,10 +284,8 @@ async def test_a_terminal_is_asked_before_memories_are_forgotten(
 async def test_a_repeated_undo_with_a_revision_undoes_nothing_more(
     folklore: CommandLine,
 ) -> None:
-    id_, other = (
-        await folklore.keep("The gate is open."),
-        await folklore.keep("The gate is green."),
-    )
+    id_ = await folklore.keep("The gate is open.")
+    other = await folklore.keep("The gate is green.")
     await folklore.done("forget", id_)
 
     undone = (await folklore.json("undo", id_, "--revision", "2"))["undone"][0][
@@ -302,7 +300,8 @@ async def test_a_repeated_undo_with_a_revision_undoes_nothing_more(
 
 
 async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
-    a, b = await folklore.keep("a"), await folklore.keep("b")
+    a = await folklore.keep("a")
+    b = await folklore.keep("b")
 
     assert "created" in await folklore.done("relate", a, "causes", b)
     assert "updated" in await folklore.done(
@@ -314,7 +313,8 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
 async def test_memories_in_several_namespaces_are_related_in_the_named_one(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
-    a, b = await folklore.keep("a", "-n", "one"), await folklore.keep("b", "-n", "one")
+    a = await folklore.keep("a", "-n", "one")
+    b = await folklore.keep("b", "-n", "one")
     await folklore.done("export", tmp_path / "all.jsonl")
     await folklore.done("import", tmp_path / "all.jsonl", "-n", "two")
 
@@ -337,7 +337,8 @@ async def test_memories_in_several_namespaces_are_related_in_the_named_one(
 async def test_a_failed_relation_ends_with_the_exit_code_of_its_error(
     folklore: CommandLine,
 ) -> None:
-    a, b = await folklore.keep("a"), await folklore.keep("b")
+    a = await folklore.keep("a")
+    b = await folklore.keep("b")
     elsewhere = await folklore.keep("c", "-n", "other")
     nowhere = str(uuid4())
 

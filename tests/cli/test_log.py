@@ -79,10 +79,8 @@ async def test_the_log_is_filtered_and_bounded(
 async def test_undo_without_an_id_takes_back_ones_own_changes_one_by_one(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    first, second = (
-        await folklore.keep("The gate is open."),
-        await folklore.keep("The door is green."),
-    )
+    first = await folklore.keep("The gate is open.")
+    second = await folklore.keep("The door is green.")
     monkeypatch.setenv("EDITOR", editor(tmp_path / "e.py", "The gate is shut."))
     monkeypatch.delenv("VISUAL", raising=False)
     await folklore.done("edit", first)
@@ -203,10 +201,8 @@ async def test_the_history_shows_what_differs(
         on_terminal, folklore.environment, "history", id_, columns=160
     )
 
-    newest, oldest = (
-        words.index("content - One gate."),
-        words.index("content One gate."),
-    )
+    newest = words.index("content - One gate.")
+    oldest = words.index("content One gate.")
     assert words[newest : newest + 4] == [
         "content - One gate.",
         "- It is shut.",

@@ -369,10 +369,8 @@ def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
-    columns, rows = (
-        ["name", "memories", "newest"],
-        [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]],
-    )
+    columns = ["name", "memories", "newest"]
+    rows = [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]]
 
     monkeypatch.setenv("COLUMNS", "30")
     print_table(columns, rows)

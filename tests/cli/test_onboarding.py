@@ -194,10 +194,8 @@ async def test_two_people_share_a_server_after_six_commands(
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     shared = {"FOLKLORE_DATABASE_URL": database_url, "FOLKLORE_AUTHOR": "olga"}
-    operator, colleague = (
-        Machine(tmp_path / "olga", shared, True),
-        Machine(tmp_path / "carla", {}, True),
-    )
+    operator = Machine(tmp_path / "olga", shared, True)
+    colleague = Machine(tmp_path / "carla", {}, True)
     (colleague.home / ".cursor").mkdir(parents=True)
     commands: list[str] = [pip_install()]
 
@@ -213,7 +211,8 @@ async def test_two_people_share_a_server_after_six_commands(
         commands.append(pip_install())
         commands.append(line)
         joined = await colleague.done(line)
-        shop, other = operator.clone("acme/shop"), operator.clone("acme/other")
+        shop = operator.clone("acme/shop")
+        other = operator.clone("acme/other")
         await operator.done("folklore store 'We deploy the shop on Tuesdays.'", shop)
         await operator.done(
             "folklore store 'We deploy the other one on Fridays.'", other
@@ -246,7 +245,8 @@ async def test_joining_twice_changes_nothing_and_no_other_machine_can_use_the_li
     office: Office,
 ) -> None:
     line = await office.invite()
-    carla, thief = office.colleague(), office.colleague("thief")
+    carla = office.colleague()
+    thief = office.colleague("thief")
 
     first = await carla.done(line)
     [kept] = carla.kept()
@@ -391,7 +391,8 @@ async def test_an_answer_that_ends_early_is_a_lost_server(tmp_path: Path) -> Non
 
 
 async def test_a_join_sends_no_token_of_another_server(tmp_path: Path) -> None:
-    carla, received = Machine(tmp_path), []
+    carla = Machine(tmp_path)
+    received = []
 
     async def no_folklore(
         reader: asyncio.StreamReader, writer: asyncio.StreamWriter
@@ -729,7 +730,8 @@ async def test_the_same_exchange_again_is_answered_alike_and_recorded_once(
 
 
 async def test_a_secret_of_another_token_is_not_taken_over(person: Person) -> None:
-    first, second = await invited(person), await invited(person, "board:admin")
+    first = await invited(person)
+    second = await invited(person, "board:admin")
     await person.call(request_of(first))
 
     with pytest.raises(Exception, match="belongs to another token"):
@@ -784,7 +786,8 @@ async def test_invitations_are_listed_with_tokens_until_they_end(
 async def test_a_revoked_invitation_and_a_read_only_server_exchange_nothing(
     person: Person,
 ) -> None:
-    invitation, other = await invited(person), await invited(person)
+    invitation = await invited(person)
+    other = await invited(person)
     await person.call(RevokeTokensRequest(ids=(invitation.id,)))
 
     with pytest.raises(Unauthenticated, match="was revoked"):

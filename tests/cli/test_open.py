@@ -77,7 +77,8 @@ async def test_links_of_several_commands_sign_in_once_each_at_one_server(
     addresses = [httpx.URL(link.json["url"]) for link in links]
 
     async with browser() as visitor, browser() as other:
-        first, again = await visitor.get(addresses[0]), await other.get(addresses[0])
+        first = await visitor.get(addresses[0])
+        again = await other.get(addresses[0])
         page = await other.get(addresses[1])
 
     assert len({address.copy_with(query=None) for address in addresses}) == 1
@@ -109,7 +110,8 @@ async def test_without_a_server_that_stays_or_may_write_the_error_names_another_
 async def test_the_browser_gets_the_link_and_the_terminal_does_not(
     machine: Machine, tmp_path: Path
 ) -> None:
-    opened, script = tmp_path / "opened", tmp_path / "browser"
+    opened = tmp_path / "opened"
+    script = tmp_path / "browser"
     script.write_text(f'#!/bin/sh\nprintf %s "$1" > {opened}\n')
     script.chmod(0o755)
     async with browser() as visitor:
@@ -133,7 +135,8 @@ async def test_the_browser_gets_the_link_and_the_terminal_does_not(
 async def test_a_file_whose_link_works_no_more_is_removed_by_the_next_command(
     machine: Machine, tmp_path: Path
 ) -> None:
-    script, folder = tmp_path / "browser", tmp_path / "home" / "run"
+    script = tmp_path / "browser"
+    folder = tmp_path / "home" / "run"
     script.write_text("#!/bin/sh\n")
     script.chmod(0o755)
     opening = machine.with_environment(BROWSER=str(script))
@@ -168,7 +171,8 @@ async def test_another_user_of_the_machine_gets_nothing_at_the_port(
 ) -> None:
     link = httpx.URL((await machine.open("--json")).json["url"])
     url = f"http://{link.host}:{link.port}"
-    as_json, as_page = {"Content-Type": "application/json"}, {"Accept": "text/html"}
+    as_json = {"Content-Type": "application/json"}
+    as_page = {"Accept": "text/html"}
     form = {"Content-Type": "application/x-www-form-urlencoded", "Origin": url}
     async with browser() as visitor:
         home = await visitor.get(link)

@@ -57,10 +57,8 @@ class Machine:
         stdin: str | None = None,
         **more: str,
     ) -> Ran:
-        command, shell = (
-            [sys.executable, "-m", "folklore", *arguments],
-            self.shell(**more),
-        )
+        command = [sys.executable, "-m", "folklore", *arguments]
+        shell = self.shell(**more)
         done = subprocess.run(
             command,
             env=shell,
@@ -287,11 +285,9 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(
         return done, "| click\n" in done.stderr.replace("  ", "")
 
     machine.run("store", EACH, FOLKLORE_NAMESPACE="cafés")
-    listed, wrong, unknown = (
-        imported("list"),
-        imported("list", "--limit", "x"),
-        imported("show", "1234"),
-    )
+    listed = imported("list")
+    wrong = imported("list", "--limit", "x")
+    unknown = imported("show", "1234")
     sandboxed = imported(
         "list", before="import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
     )  # no new privileges
@@ -396,7 +392,8 @@ def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(
 ) -> None:
     for number in range(12):
         machine.run("store", f"{EACH} {number}")
-    page, pager = tmp_path / "page.txt", tmp_path / "pager.sh"
+    page = tmp_path / "page.txt"
+    pager = tmp_path / "pager.sh"
     pager.write_text(f"#!/bin/sh\ncat /proc/$PPID/comm - > {page}\n")
     pager.chmod(0o755)
 
@@ -521,7 +518,8 @@ async def test_a_server_without_its_home_ends_and_another_starts(
 def test_another_configuration_and_another_version_have_a_server_of_their_own(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first, environ = machine.local.path, machine.shell()
+    first = machine.local.path
+    environ = machine.shell()
     assert (
         LocalServer(
             str(machine.home),
@@ -585,7 +583,8 @@ def test_another_user_is_refused_even_where_the_folder_lets_him_in(
         "connection = socket.socket(socket.AF_UNIX); os.seteuid(65534); connection.connect(sys.argv[1])\n"
         "connection.sendall(b'GET /healthz HTTP/1.0\\r\\nhost: localhost\\r\\n\\r\\n'); print(connection.recv(9))\n"
     )
-    path, folder = Path(machine.local.path), Path(machine.local.path).parent
+    path = Path(machine.local.path)
+    folder = Path(machine.local.path).parent
     before = [(one, one.stat().st_mode) for one in (*folder.parents, folder, path)]
     for one, mode in before:
         one.chmod(mode | (0o077 if one in (folder, path) else 0o011))

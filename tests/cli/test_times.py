@@ -53,10 +53,8 @@ async def test_people_read_distances_programs_iso_times_and_utc_is_an_option(
 
     (memory,) = (await folklore.json("show", id_))["memories"]
     created = datetime.fromisoformat(memory["created_at"])
-    shown, in_utc = (
-        await folklore.done("show", id_),
-        await folklore.done("show", id_, "--utc"),
-    )
+    shown = await folklore.done("show", id_)
+    in_utc = await folklore.done("show", id_, "--utc")
 
     assert "2020-01-02 12:04" in await folklore.done("list")
     assert "2020-01-02 03:04" in await folklore.done("list", "--utc")

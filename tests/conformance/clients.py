@@ -15,7 +15,8 @@ TOOLS = (
     "memory_store", "memory_recall", "search_keywords", "memory_get", "memory_list", "memory_update", "memory_forget",
     "memory_relate", "memory_status",
 )  # fmt: skip
-HANDSHAKE, STATELESS = "2025-11-25", "2026-07-28"
+HANDSHAKE = "2025-11-25"
+STATELESS = "2026-07-28"
 TRANSPORTS = ("stdio", "http", "sse")
 _SERVE = ["-m", "folklore", "serve"]
 

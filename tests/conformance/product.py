@@ -93,7 +93,8 @@ def _is_fixture(uri: str) -> bool:
 def _combine_lists(
     product: Server[Any], fixtures: Server[Any], method: str, field: str
 ) -> None:
-    ours, theirs = _handler(product, method), _handler(fixtures, method)
+    ours = _handler(product, method)
+    theirs = _handler(fixtures, method)
 
     async def both(ctx: ServerRequestContext[Any], params: Any) -> Any:
         first: Any = await ours.handler(ctx, params)
@@ -111,7 +112,8 @@ def _choose(
     method: str,
     is_fixture: Callable[[Any], bool],
 ) -> None:
-    ours, theirs = _handler(product, method), _handler(fixtures, method)
+    ours = _handler(product, method)
+    theirs = _handler(fixtures, method)
 
     async def chosen(ctx: ServerRequestContext[Any], params: Any) -> Any:
         return await (theirs if is_fixture(params) else ours).handler(ctx, params)

@@ -15,7 +15,9 @@ from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.waiting import STUCK
 
-LARGE, SMALL, FROM = 18, 17, 20
+LARGE = 18
+SMALL = 17
+FROM = 20
 
 
 @dataclass(frozen=True, slots=True)

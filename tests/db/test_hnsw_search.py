@@ -140,7 +140,9 @@ async def test_a_kept_plan_reads_the_index(
 async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
     crowd: ManyMemories, embedder: Embedder
 ) -> None:
-    scope, chance, agreed = await crowd.scope(), random.Random(11), []
+    scope = await crowd.scope()
+    chance = random.Random(11)
+    agreed = []
     for _ in range(40):
         vector = await embedder.embed_question(
             words := chance.sample(WORDS, 4), [1.0] * len(words)
@@ -271,7 +273,8 @@ async def test_the_index_finds_no_forgotten_memory(crowd: ManyMemories) -> None:
 async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
     crowd: ManyMemories, embedder: Embedder
 ) -> None:
-    scope, model = await crowd.scope(), await embedder.model()
+    scope = await crowd.scope()
+    model = await embedder.model()
     vector = await embedder.embed_question(["compiler"], [1.0])
     query = DenseQuery(model.id, vector, visited=200, total=MANY)
     connection = await asyncpg.connect(crowd.url)
@@ -302,7 +305,8 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
 async def test_a_search_for_a_dropped_index_finds_the_same_memories(
     crowd: ManyMemories, embedder: Embedder
 ) -> None:
-    scope, model = await crowd.scope(), await embedder.model()
+    scope = await crowd.scope()
+    model = await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
     query = DenseQuery(model.id, vector, total=MANY)
     jobs = BackgroundJobs(

@@ -99,7 +99,8 @@ async def test_doctor_migrate_and_readyz_name_a_setting_of_a_database_with_memor
     await connection.execute(f"alter database {name} set {setting} = off")
     await connection.close()
 
-    migrated, examined = await folklore("db", "migrate"), await folklore("doctor")
+    migrated = await folklore("db", "migrate")
+    examined = await folklore("doctor")
     async with served(App(settings)) as client:
         answer = await client.get("/readyz")
 

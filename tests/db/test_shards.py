@@ -51,7 +51,8 @@ async def test_a_recall_over_several_shards_is_that_of_one(
     person: Person, apart: Person, query: str
 ) -> None:
     request = RecallRequest(query=query, namespaces=SPACES, limit=10)
-    found, same = await person.call(request), await apart.call(request)
+    found = await person.call(request)
+    same = await apart.call(request)
 
     assert [item.memory.id for item in same.memories] == [
         item.memory.id for item in found.memories

@@ -10,7 +10,8 @@ from folklore.db import silent_nodes
 from folklore.db.silent_nodes import SilentNodes
 from folklore.errors import DatabaseUnavailable
 
-LIVE, FROZEN = uuid4(), uuid4()
+LIVE = uuid4()
+FROZEN = uuid4()
 
 
 class Cluster:

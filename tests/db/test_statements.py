@@ -115,7 +115,8 @@ def unbound(sql: str, *, transitive: bool = True) -> list[str]:
     """
     missing = []
     for entry in _ENTRY.finditer(sql):
-        table, alias = entry["table"], entry["alias"] or entry["table"]
+        table = entry["table"]
+        alias = entry["alias"] or entry["table"]
         column = rf"(?:\b{alias}\.|(?<![.\w]))namespace_id"
         if re.search(rf"\binto\s+{table}\b", entry.group()):
             if not re.match(

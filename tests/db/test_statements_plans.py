@@ -246,7 +246,8 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     crowd: ManyMemories, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each waits, its connection in hand, until the other has come as far: one after the other, neither would."""
-    both, met = asyncio.Barrier(2), set[str]()
+    both = asyncio.Barrier(2)
+    met = set[str]()
     rows = Session.rows
 
     async def meet(self: Session, name: str, /, **values: object) -> Any:
@@ -308,10 +309,8 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(
             )
             ids = [row["id"] for row in await connection.fetch(first, space)]
             count = "select count(*) from fresh_words where namespace_id = $1"
-            before, left = (
-                await connection.fetchval(scans, tables),
-                await connection.fetchval(count, space),
-            )
+            before = await connection.fetchval(scans, tables)
+            left = await connection.fetchval(count, space)
             await session.rows("postings/delete", namespace=space, ids=ids)
             await session.rows("embeddings/delete_by_id", namespace=space, ids=ids)
             await session.rows("changes/unrelate", namespace=space, relations="[]")
@@ -332,10 +331,8 @@ async def test_the_functions_that_delete_find_what_they_delete_by_indexes(
 async def test_a_page_of_a_list_reads_as_many_memories_as_it_shows(
     crowd: ManyMemories, by: str, order: str, whom: str
 ) -> None:
-    database, found = (
-        crowd.seen_by(whom),
-        statement(f"memories/list:{by}:{order}:plain"),
-    )
+    database = crowd.seen_by(whom)
+    found = statement(f"memories/list:{by}:{order}:plain")
     connection = await asyncpg.connect(crowd.url)
     namespaces = [
         row["id"] for row in await connection.fetch("select id from namespaces")

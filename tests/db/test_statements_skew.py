@@ -31,7 +31,9 @@ FILLED = [
     "statistics of the large",
     "statistics of all",
 ]
-EMPTY, SMALL, LARGE = range(1, 301), range(301, 2_301), range(2_301, 2_302)
+EMPTY = range(1, 301)
+SMALL = range(301, 2_301)
+LARGE = range(2_301, 2_302)
 # Statements that find rows by an inverted index, which no namespace begins.
 INVERTED = {"memories_search_idx", "memories_tags_idx", "postings_word_idx"}
 # What a question to all namespaces but a few reads whole.
@@ -126,10 +128,8 @@ async def bases(cluster: Cluster, template: str) -> AsyncIterator[dict[str, str]
                 await step(connection)
             await connection.close()
 
-        small, large = (
-            partial(fill, spaces=SMALL, memories=4),
-            partial(fill, spaces=LARGE, memories=50_000),
-        )
+        small = partial(fill, spaces=SMALL, memories=4)
+        large = partial(fill, spaces=LARGE, memories=50_000)
         await base(
             "no rows", template, add_model, partial(fill, spaces=EMPTY, memories=0)
         )
@@ -193,7 +193,8 @@ def reading_whole(
     condition: str = "namespace_id",
 ) -> list[str]:
     """Return the scans of these tables, or of their indexes, that have no such condition."""
-    table, index = plan.get("Relation Name"), plan.get("Index Name", "")
+    table = plan.get("Relation Name")
+    index = plan.get("Index Name", "")
     found = (
         [f"Seq Scan on {table}"]
         if plan["Node Type"] == "Seq Scan" and table in tables

@@ -107,7 +107,8 @@ def test_deployment_files_hold_no_secret_and_secret_files_are_ignored_by_git() -
 
 def test_the_services_of_the_compose_file_refer_to_each_other_correctly() -> None:
     loaded = compose()
-    database, server = loaded["services"]["database"], loaded["services"]["folklore"]
+    database = loaded["services"]["database"]
+    server = loaded["services"]["folklore"]
 
     assert database["image"].endswith("pgvector/pgvector:pg18")
     assert "pg_isready" in database["healthcheck"]["test"][1]

@@ -108,7 +108,8 @@ def archived(home: Path, archive: Path) -> None:
 
 
 def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
-    home, archive = room / "home", room / "the archive"
+    home = room / "home"
+    archive = room / "the archive"
     run(home, "store", "The mole is closed in November.")
     account = account_for(EnginePaths(home))
     archive.mkdir()
@@ -119,7 +120,8 @@ def test_a_store_comes_back_as_it_was_at_a_minute(room: Path) -> None:
     assert made.returncode == 0, made.stderr
     run(home, "store", "The ferry leaves at six.")
     time.sleep(1.1)
-    then, at = held(home), query(Engine(home).start(), "select now()::text")
+    then = held(home)
+    at = query(Engine(home).start(), "select now()::text")
     time.sleep(1.1)
     run(home, "store", "This came later.")
     run(home, "namespaces", "delete", "notes", "--erase", "--yes")

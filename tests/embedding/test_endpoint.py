@@ -447,10 +447,8 @@ async def test_ollama_gets_requests_at_its_own_route() -> None:
             200, json={"embeddings": [[1.0, float(len(text))] for text in texts]}
         )
 
-    choice, address = (
-        ModelChoice("ollama", "nomic-embed-text"),
-        Address("http://localhost:11434/v1"),
-    )
+    choice = ModelChoice("ollama", "nomic-embed-text")
+    address = Address("http://localhost:11434/v1")
     service = HttpEmbedder(
         OllamaFormat(address.url),
         choice,

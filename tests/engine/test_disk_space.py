@@ -80,16 +80,15 @@ async def test_a_full_disk_that_ends_the_database_is_named(
 async def test_a_start_that_a_full_disk_holds_up_names_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    usage, over = shutil.disk_usage("/")._replace(free=0), threading.Event()
+    usage = shutil.disk_usage("/")._replace(free=0)
+    over = threading.Event()
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     monkeypatch.setattr("folklore.app.import_module", lambda _: over.wait(STUCK))
     monkeypatch.setattr(
         LocalServer, "connect", lambda *_: (tmp_path / "no-server").stat()
     )
-    app, client = (
-        App(Settings(home=tmp_path)),
-        HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {})),
-    )
+    app = App(Settings(home=tmp_path))
+    client = HttpClient(Settings(home=tmp_path), LocalServer(str(tmp_path), {}))
     for call in (app.ready(0.01), client.send("GET", "/healthz")):
         with pytest.raises(DiskFull, match="has 0 MB free"):
             await call
@@ -113,7 +112,8 @@ def low(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("low")
 async def test_probes_and_metrics_warn_before_the_disk_is_full(app: App) -> None:
     running = await app.ready()
-    health, metrics = Health(app), Metrics(app)
+    health = Health(app)
+    metrics = Metrics(app)
     assert b"degraded" not in (await health.ready(None)).body  # type: ignore[arg-type]  # a Postgres elsewhere
     assert "disk_free_bytes 0.0" in metrics.text().decode()
     object.__setattr__(running, "where", "embedded")

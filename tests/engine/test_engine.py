@@ -259,7 +259,8 @@ def test_stopping_ends_the_sessions_of_others(home: Path) -> None:
 
 def test_status_reports_the_server_and_creates_no_files(new_home: Path) -> None:
     engine = Engine(new_home)
-    log, data = new_home / "logs" / "engine.log", new_home / "engine" / "data"
+    log = new_home / "logs" / "engine.log"
+    data = new_home / "engine" / "data"
 
     assert engine.status() == EngineStatus(False, None, data, None, None, log, 0)
     assert not new_home.exists()

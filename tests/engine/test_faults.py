@@ -333,7 +333,8 @@ def test_a_home_moved_under_a_running_server_is_never_served_by_two(home: Path) 
 
 
 def test_a_server_started_by_hand_is_joined(home: Path) -> None:
-    paths, binaries = EnginePaths(home), find_binaries()
+    paths = EnginePaths(home)
+    binaries = find_binaries()
     arguments = (
         "start",
         "--wait",

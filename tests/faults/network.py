@@ -35,7 +35,8 @@ class Network(Doorway):
 
     def heal(self) -> None:
         """End all faults. Connections that were split are dropped: their bytes are late by an unknown time."""
-        self.delay, self.left = 0.0, None
+        self.delay = 0.0
+        self.left = None
         if not self._flowing.is_set():
             self._flowing.set()
             self.drop()

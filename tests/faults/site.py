@@ -25,11 +25,12 @@ from tests.faults.network import Network
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.waiting import eventually
 
-HERE, THERE = (
-    0,
-    1,
-)  # the server that starts the engine, and the one on the other side of the network
-_SECONDS_TO_RESTART, _SECONDS_TO_RECOVER = 0.3, 60.0
+HERE = (
+    0  # the server that starts the engine, and the one on the other side of the network
+)
+THERE = 1
+_SECONDS_TO_RESTART = 0.3
+_SECONDS_TO_RECOVER = 60.0
 
 
 @dataclass
@@ -55,7 +56,8 @@ class _Process:
 
     async def stopped(self) -> None:
         if self.running is not None:
-            running, self.running = self.running, None
+            running = self.running
+            self.running = None
             await self._stack.aclose()
             self.crashes += running.crashes()
 

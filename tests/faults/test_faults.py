@@ -106,14 +106,10 @@ def test_calls_without_an_order_are_reported(calls: list[Call]) -> None:
 
 
 def test_a_key_stores_once() -> None:
-    first, again = (
-        Call("store", (), 0, 1, ("a", "stored")),
-        Call("store", (), 2, 3, ("a", "duplicate")),
-    )
-    twice, other = (
-        Call("store", (), 2, 3, ("b", "stored")),
-        Call("store", (), 2, 3, ("b", "duplicate")),
-    )
+    first = Call("store", (), 0, 1, ("a", "stored"))
+    again = Call("store", (), 2, 3, ("a", "duplicate"))
+    twice = Call("store", (), 2, 3, ("b", "stored"))
+    other = Call("store", (), 2, 3, ("b", "duplicate"))
 
     assert unexplained([first, again], key, Key()) is None
     assert unexplained([Call("store", (), 0), other], key, Key()) is None

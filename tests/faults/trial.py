@@ -29,7 +29,9 @@ from tests.faults.layer import WRITE_ERRORS, Number
 from tests.faults.site import HERE, THERE, Site, ready
 
 SECONDS = 2.0  # of calls under faults
-_CLIENTS, _MEMORIES, _KEYS = 5, 3, 3
+_CLIENTS = 5
+_MEMORIES = 3
+_KEYS = 3
 _PATIENCE = 3.0  # seconds a client waits for an answer
 _PAUSE = 0.05
 _REFUSALS = ("conflict", "not_found")
@@ -371,7 +373,8 @@ def _plan(
     faults = {**_LASTING, **_ENDING}
     plan: list[tuple[float, Callable[[], Awaitable[object]]]] = []
     for name in names:
-        at, own = chance.uniform(0.1, 0.7 * SECONDS), random.Random(chance.random())
+        at = chance.uniform(0.1, 0.7 * SECONDS)
+        own = random.Random(chance.random())
         report.faults.append(f"{name} at {at:.2f} s")
         plan.append((at, partial(faults[name], site, own, report)))
     site.layer.journal(on="power" in names)

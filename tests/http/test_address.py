@@ -72,9 +72,11 @@ def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
 def test_an_unusable_certificate_is_reported_before_anything_listens(
     settings: Settings, tmp_path: Path
 ) -> None:
-    right, other = issued(tmp_path / "a"), issued(tmp_path / "b")
+    right = issued(tmp_path / "a")
+    other = issued(tmp_path / "b")
     locked = issued(tmp_path / "c", password=b"hunter2")
-    missing, nonsense = tmp_path / "missing.pem", tmp_path / "nonsense.pem"
+    missing = tmp_path / "missing.pem"
+    nonsense = tmp_path / "nonsense.pem"
     nonsense.write_text("not a certificate")
 
     def said(certificate: Path | None, key: Path | None) -> str:
@@ -192,7 +194,8 @@ async def test_only_a_trusted_proxy_names_the_client(settings: Settings) -> None
     async def asked(*trusted: str) -> dict[str, str]:
         http = HttpSettings(trusted_proxies=trusted)
         config = uvicorn_config(settings.model_copy(update={"http": http}), "127.0.0.1")
-        config.app, config.factory = echo, False
+        config.app = echo
+        config.factory = False
         config.load()
         transport = httpx.ASGITransport(config.loaded_app, client=("10.0.0.2", 4000))
         async with httpx.AsyncClient(

@@ -44,12 +44,14 @@ def checked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_nothing_that_is_stored(
     settings: Settings, connection: asyncpg.Connection
 ) -> None:
-    app, last = App(settings), migrations()[-1]
+    app = App(settings)
+    last = migrations()[-1]
     async with served(app) as client:
         await app.service.call(
             StoreRequest(memories=(Draft("marked"),), namespace="marked")
         )
-        alive, ready = await client.get("/healthz"), await client.get("/readyz")
+        alive = await client.get("/healthz")
+        ready = await client.get("/readyz")
         await connection.execute(
             "delete from folklore_migrations where name = $1", last.name
         )
@@ -183,7 +185,8 @@ async def test_an_unexpected_error_is_reported_by_its_part_only(
             structlog.testing.capture_logs() as logged,
         ):
             meanwhile.setattr(broken, fails)
-            answer, again = await client.get("/readyz"), await client.get("/readyz")
+            answer = await client.get("/readyz")
+            again = await client.get("/readyz")
         monkeypatch.setattr(health, "_MODEL_VALID", 0.0)
         back = await client.get("/readyz")
 
@@ -219,7 +222,8 @@ async def test_a_database_that_accepts_and_never_answers_delays_no_probe(
     url = SecretStr(f"postgresql://x:hunter2@127.0.0.1:{port}/marked")
     changed = settings.model_copy(update={"database_url": url})
     async with service, served(App(changed)) as client, asyncio.timeout(120):
-        answer, alive = await client.get("/readyz"), await client.get("/healthz")
+        answer = await client.get("/readyz")
+        alive = await client.get("/healthz")
 
     assert (alive.status_code, alive.json()["status"]) == (200, "ok")
     assert (answer.status_code, answer.json()["missing"]) == (503, "starting")

@@ -334,7 +334,8 @@ async def test_a_client_that_never_reads_its_responses_is_cut_off(
 
 def connected(server: HttpServer, client: socket.socket) -> bool:
     """Say whether the server still has its end of the connection."""
-    here, there = client.getsockname()[1], server.port
+    here = client.getsockname()[1]
+    there = server.port
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, state, *_ = line.split()
         ports = int(local.rpartition(":")[2], 16), int(remote.rpartition(":")[2], 16)

@@ -172,7 +172,8 @@ async def test_until_the_database_is_there_health_is_alive_and_not_ready(
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
-        alive, ready = await client.get("/healthz"), await client.get("/readyz")
+        alive = await client.get("/healthz")
+        ready = await client.get("/readyz")
         async with Client(f"{server.url}/mcp") as assistant:
             listed = await assistant.list_tools()
             called = await assistant.call_tool("memory_recall", {"query": "x"})

@@ -103,10 +103,8 @@ async def test_a_member_is_the_author_of_what_they_import(
 async def test_a_reader_imports_nothing_and_an_owner_everything(
     folklore: CommandLine, team: Team, tmp_path: Path
 ) -> None:
-    reader, owner = (
-        await team.token("rita", "quay:reader"),
-        await team.token("olga", owner=True),
-    )
+    reader = await team.token("rita", "quay:reader")
+    owner = await team.token("olga", owner=True)
     file = written(
         tmp_path / "a.jsonl",
         {"content": "The quay is long.", "namespace": "quay", "author": "sarah"},
@@ -172,7 +170,8 @@ async def test_the_answer_to_a_large_upload_comes_after_an_error_in_its_beginnin
 
 
 async def test_an_upload_that_ends_early_stores_whole_batches_only(team: Team) -> None:
-    owner, stored = await team.token("ole", owner=True), threading.Event()
+    owner = await team.token("ole", owner=True)
+    stored = threading.Event()
 
     def body() -> Iterator[bytes]:
         yield b'{"namespace": "cut"}\n'
@@ -238,10 +237,8 @@ async def test_a_body_of_another_form_is_refused(
 async def test_imports_that_stall_take_no_place_of_other_calls_and_end_with_their_token(
     team: Team,
 ) -> None:
-    member, owner = (
-        await team.token("ida", "pier:writer"),
-        await team.token("oda", owner=True),
-    )
+    member = await team.token("ida", "pier:writer")
+    owner = await team.token("oda", owner=True)
     address = httpx.URL(team.url)
     head = f"Host: {address.host}:{address.port}\r\nAuthorization: Bearer {member.secret}\r\n"
     form = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n3\r\n{}\n\r\n"

@@ -14,7 +14,8 @@ from folklore.http.mcp_clients import VERSIONS
 from tests.servers import HttpServer, on_http, watched
 from tests.wire import INITIALIZE, MCP, call, message
 
-JSON, EVENTS = "application/json", "text/event-stream"
+JSON = "application/json"
+EVENTS = "text/event-stream"
 NEWEST = "2026-07-28"
 LIST = message("tools/list")
 

@@ -222,7 +222,8 @@ async def test_each_dropped_usage_entry_is_counted_once(
         now=NOON,
     )
 
-    first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
+    first = Scraped(metrics.text().decode())
+    second = Scraped(metrics.text().decode())
     async with metrics.publishing():  # ends the count of pending embeddings
         pass
 

@@ -376,7 +376,8 @@ async def test_a_withdrawn_key_is_refused_within_minutes_and_known_ones_survive_
     clock = Clock()
     issuer = JwtIssuer(settings_of(another), clock)
     another.add("two", ec.generate_private_key(ec.SECP256R1()))
-    one, two = another.token(), another.token("two")
+    one = another.token()
+    two = another.token("two")
     await identity(issuer, one)
     del another.keys["one"]
     clock.now += 301
@@ -523,7 +524,8 @@ async def test_an_issuer_with_a_path_is_found_by_both_standards_or_by_jwks_url(
         found = JwtIssuer(OAuthSettings(issuer=issuer, audience=AUDIENCE))
         assert (await identity(found, another.token(iss=issuer))).issuer == issuer
 
-    another.pages, another.asked = {}, []
+    another.pages = {}
+    another.asked = []
     told = JwtIssuer(
         OAuthSettings(issuer=issuer, audience=AUDIENCE, jwks_url=f"{another.url}/keys")
     )

@@ -157,10 +157,8 @@ async def test_the_authorization_scheme_is_read_in_any_case(team: Team) -> None:
 
 
 async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
-    owner, admin = (
-        await team.token("boss", owner=True),
-        await team.token("ada", "payments:admin"),
-    )
+    owner = await team.token("boss", owner=True)
+    admin = await team.token("ada", "payments:admin")
     proxied = {"X-Forwarded-For": "127.0.0.1"}
     async with httpx.AsyncClient(base_url=team.url) as client:
         statuses = [
@@ -226,10 +224,8 @@ async def test_author_and_default_namespace_are_those_of_the_token(
 async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_project(
     team: Team,
 ) -> None:
-    made, bare = (
-        await team.token("ops", owner=True, namespace="ops"),
-        await team.token("ops", owner=True),
-    )
+    made = await team.token("ops", owner=True, namespace="ops")
+    bare = await team.token("ops", owner=True)
 
     async with team.assistant(made.secret) as client:
         assert (
@@ -289,10 +285,8 @@ async def test_open_paths_are_open_to_reading_methods_only(
 async def test_a_forgotten_memory_is_shown_to_writers_and_not_to_readers(
     team: Team,
 ) -> None:
-    writer, reader = (
-        await team.token("walter", "payments:writer"),
-        await team.token("rita", "payments:reader"),
-    )
+    writer = await team.token("walter", "payments:writer")
+    reader = await team.token("rita", "payments:reader")
     (gone,) = await team.keep("the vault's code is on the door", namespace="payments")
     ids = [str(gone)]
     requests: dict[str, dict[str, Any]] = {
@@ -356,10 +350,8 @@ async def test_a_token_revoked_in_the_middle_of_a_session_fails_at_once(
 
 
 async def test_a_session_accepts_only_the_token_that_began_it(team: Team) -> None:
-    alice, bob = (
-        await team.token("alice", "payments:reader"),
-        await team.token("bob", "board:reader"),
-    )
+    alice = await team.token("alice", "payments:reader")
+    bob = await team.token("bob", "board:reader")
 
     async with (
         httpx.AsyncClient(base_url=team.url, timeout=10) as client,
@@ -381,10 +373,8 @@ async def test_a_session_accepts_only_the_token_that_began_it(team: Team) -> Non
 async def test_denied_accesses_are_counted_with_the_namespace_where_the_caller_may_read(
     team: Team,
 ) -> None:
-    dan, revoked = (
-        await team.token("dan", "payments:reader", "repo:acme/*:reader"),
-        await team.token("dan", "x:reader"),
-    )
+    dan = await team.token("dan", "payments:reader", "repo:acme/*:reader")
+    revoked = await team.token("dan", "x:reader")
     ada = await team.token("ada", "payments:admin", "board:admin")
     (kept,) = await team.keep("the crane is inspected in May", namespace="payments")
     await team.revoke(revoked)
@@ -471,14 +461,10 @@ async def test_the_first_token_makes_tokens_necessary(
 async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_at_the_end(
     settings: Settings, library: MemoryContext
 ) -> None:
-    owner, limited = (
-        root(library),
-        settings.http.model_copy(update={"rate_per_minute": 10}),
-    )
-    alice, again = (
-        await owner.create_token("alice", "notes:writer"),
-        await owner.create_token("Alice", "notes:writer"),
-    )
+    owner = root(library)
+    limited = settings.http.model_copy(update={"rate_per_minute": 10})
+    alice = await owner.create_token("alice", "notes:writer")
+    again = await owner.create_token("Alice", "notes:writer")
     bob = await owner.create_token("bob", "notes:writer")
     async with (
         serving(settings.model_copy(update={"http": limited})) as url,
@@ -722,10 +708,8 @@ async def test_commands_work_with_a_server_as_they_do_without(
 async def test_an_export_from_a_server_holds_what_the_token_may_read(
     team: Team, folklore: CommandLine, tmp_path: Path
 ) -> None:
-    made, owner = (
-        await team.token("alice", "payments:reader"),
-        await team.token("boss", owner=True),
-    )
+    made = await team.token("alice", "payments:reader")
+    owner = await team.token("boss", owner=True)
 
     async def export(secret: str, *words: str) -> Ran:
         return await folklore(
@@ -863,10 +847,8 @@ async def test_a_stream_of_sse_ends_with_its_token_and_others_stay_open(
     team: Team,
 ) -> None:
     almost_an_hour_ago = datetime.now(UTC) - timedelta(minutes=60, seconds=-3)
-    lasting, revoked = (
-        await team.token("lara", "payments:reader"),
-        await team.token("sam", "payments:reader"),
-    )
+    lasting = await team.token("lara", "payments:reader")
+    revoked = await team.token("sam", "payments:reader")
     expiring = await team.owner.at(almost_an_hour_ago).create_token(
         "eve", "payments:reader", expires="1h"
     )

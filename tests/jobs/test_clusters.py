@@ -55,7 +55,8 @@ def test_the_size_of_a_block_does_not_change_the_clusters(
 
 
 def test_two_similar_memories_form_no_cluster_and_three_do() -> None:
-    alike, other = [1.0, 0.1, 0.0], [0.0, 0.0, 1.0]
+    alike = [1.0, 0.1, 0.0]
+    other = [0.0, 0.0, 1.0]
 
     assert clusters(unit([alike, alike, other])) == []
     assert clusters(unit([other, alike, alike, alike])) == [(1, 2, 3)]

@@ -329,7 +329,8 @@ async def test_the_scheduler_connects_only_after_a_request(
 ) -> None:
     connections = 0
     connected = asyncio.Event()
-    used, pending = asyncio.Event(), asyncio.Event()
+    used = asyncio.Event()
+    pending = asyncio.Event()
 
     @asynccontextmanager
     async def connect() -> AsyncIterator[tuple[Database, MemoryContext]]:
@@ -354,7 +355,9 @@ async def test_the_scheduler_connects_only_after_a_request(
 async def test_the_scheduler_survives_an_unavailable_database(
     jobs: BackgroundJobs,
 ) -> None:
-    used, pending, connected = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    used = asyncio.Event()
+    pending = asyncio.Event()
+    connected = asyncio.Event()
     tries = 0
 
     @asynccontextmanager

@@ -287,10 +287,8 @@ def processes_of(home: Path) -> list[str]:
     for entry in Path("/proc").iterdir() if Path("/proc").exists() else ():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             try:
-                arguments, environment = (
-                    (entry / "cmdline").read_bytes(),
-                    (entry / "environ").read_bytes(),
-                )
+                arguments = (entry / "cmdline").read_bytes()
+                environment = (entry / "environ").read_bytes()
             except OSError:
                 continue
             if os.fsencode(home) in arguments + environment and arguments:

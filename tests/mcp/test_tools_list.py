@@ -227,7 +227,8 @@ async def test_a_crashed_tool_reveals_nothing_but_its_name() -> None:
 
 def test_the_schema_of_a_tool_lists_every_argument_that_it_takes() -> None:
     for tool in TOOLS:
-        schema, fields = tool.listed.input_schema, tool.arguments.model_fields
+        schema = tool.listed.input_schema
+        fields = tool.arguments.model_fields
         assert list(schema["properties"]) == [
             name for name in fields if name != "blobs"
         ], "which no model knows"

@@ -274,7 +274,9 @@ async def test_pages_give_each_event_once_also_those_of_one_moment(
         await recalled(person, [id_])
 
     for limit in (1, 2, 3):
-        seen, before, pages = [], None, 0
+        seen = []
+        before = None
+        pages = 0
         while True:
             read = await person.call(ActivityRequest(limit=limit, before=before))
             seen += [(event.id, event.namespace) for event in read.events]
@@ -331,11 +333,14 @@ async def test_a_feed_that_was_away_gives_everything_in_parts(person: Person) ->
     cursor = (await person.call(ActivityRequest())).after
     for place in range(5):
         await person.at(NOON + timedelta(minutes=place + 1)).keep(f"text {place}")
-    later, seen, parts = person.at(NOON + timedelta(days=2)), [], 0
+    later = person.at(NOON + timedelta(days=2))
+    seen = []
+    parts = 0
     while True:
         read = await later.call(ActivityRequest(after=cursor, limit=2))
         seen += shown(read)
-        cursor, parts = read.after, parts + 1
+        cursor = read.after
+        parts = parts + 1
         if not read.more:
             break
 

@@ -10,7 +10,8 @@ from folklore.memory.permissions import role_in
 from tests.memory.auth.test_isolation import holder
 from tests.person import Person
 
-FOLDER, HOSTED = "repo:app@0123abcd", "repo:gitlab.com/acme/shop"
+FOLDER = "repo:app@0123abcd"
+HOSTED = "repo:gitlab.com/acme/shop"
 
 
 async def used(person: Person, project: str | None) -> str | None:

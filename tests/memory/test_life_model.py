@@ -110,7 +110,8 @@ class Life(RuleBasedStateMachine):
 
     @rule(target=ids, old=ids, text=TEXTS)
     def supersede(self, old: UUID, text: str) -> Any:
-        was, known = self.memories.get(old), self.living(text)
+        was = self.memories.get(old)
+        known = self.living(text)
         possible = (
             was is not None and old != known and (was.alive or self._is_by(was, known))
         )
@@ -124,7 +125,8 @@ class Life(RuleBasedStateMachine):
         assert item.status == "superseded_old"
         if was.alive:
             was.push()
-            was.superseded, was.superseded_by = True, item.id
+            was.superseded = True
+            was.superseded_by = item.id
             self.relations[item.id, "supersedes", old] = 1.0
         if known:
             assert item.id == known
@@ -192,11 +194,9 @@ class Life(RuleBasedStateMachine):
         for id_ in hidden:
             memory = self.memories[id_]
             memory.push()
-            by, memory.superseded_by, memory.superseded = (
-                memory.superseded_by,
-                None,
-                False,
-            )
+            by = memory.superseded_by
+            memory.superseded_by = None
+            memory.superseded = False
             memory.restored = (memory.changes, by)
             if by is not None:
                 self.relations.pop((by, "supersedes", id_), None)

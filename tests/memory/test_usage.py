@@ -92,7 +92,8 @@ async def test_an_entry_that_is_logged_again_or_late_counts_once_and_does_not_se
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
     (id_,) = await person.keep("a text")
-    first, late = used(id_), used(id_, at=NOON - timedelta(hours=1))
+    first = used(id_)
+    late = used(id_, at=NOON - timedelta(hours=1))
 
     for entries in ([first], [late], [first, late]):
         assert await UsageStore(database).record(entries) == []

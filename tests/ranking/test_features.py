@@ -21,10 +21,8 @@ from tests.person import NOON
 
 DIAGONALS = [[1, 0], [0.6, 0.8], [0, 1]]
 # Words (or pairs of them) that candidates hold, and the neighbours of one that has two.
-HELD, BETWEEN = (
-    [[1, 0, 0], [1, 1, 0], [0, 0, 0]],
-    [[1, -1, 2, -1], [-1, 2, -1, -1], [-1, -1, 0, 1]],
-)
+HELD = [[1, 0, 0], [1, 1, 0], [0, 0, 0]]
+BETWEEN = [[1, -1, 2, -1], [-1, 2, -1, -1], [-1, -1, 0, 1]]
 SESSION: dict[str, Any] = {
     "keyword": [9, 3, 0, 0, 0], "lengths": [0, 60, 0, 120, 30], "asks": [0, 0, 0, 0, 1],
     "beside": [[-1, 2, -1, 3], [-1] * 4, [0, 1, -1, -1], [0, -1, 1, -1], [-1, 0, 0, 1]],
@@ -34,7 +32,8 @@ SESSION: dict[str, Any] = {
 def pool(count: int, **facts: Any) -> Pool:
     """Return a pool of candidates of which nothing is known but these facts."""
     words = len(facts.get("rarity", facts.get("letters", facts.get("names", ()))))
-    zeros, held = np.zeros(count), np.zeros((count, words), bool)
+    zeros = np.zeros(count)
+    held = np.zeros((count, words), bool)
     known: dict[str, Any] = {
         "keyword": zeros, "fetched": 30, "cosines": zeros, "vectors": np.zeros((count, 2), np.float32),
         "question": None, "unrelated": 0.0, "matches": held, "anywhere": held, "rarity": np.ones(words),

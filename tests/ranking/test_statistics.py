@@ -42,7 +42,8 @@ def test_the_rarest_words_are_read_first_and_common_ones_where_they_take_no_time
 
     assert list(weights) == read
     for word, weight in weights.items():
-        held, every = documents[word], max(total, documents[word])
+        held = documents[word]
+        every = max(total, documents[word])
         assert (
             weight
             == inverse_document_frequency(held, every)

@@ -121,10 +121,8 @@ def test_installed_files_hold_the_full_command_and_nothing_else_new(
     files = files_of(client.parts, command)
 
     for name, content in files.items():
-        text, original = (
-            content.decode(),
-            (PLUGIN / client.parts[name]).read_text(encoding="utf-8"),
-        )
+        text = content.decode()
+        original = (PLUGIN / client.parts[name]).read_text(encoding="utf-8")
         if not name.endswith(".json"):
             assert text == original
             continue

@@ -201,7 +201,8 @@ def is_tsquery(text: str) -> bool:
 def test_every_query_with_any_lexemes_gives_a_well_formed_tsquery(
     text: str, seed: int
 ) -> None:
-    chance, query = random.Random(seed), parse(text)
+    chance = random.Random(seed)
+    query = parse(text)
 
     def some(things: list[str]) -> list[str]:
         return chance.choices(things, k=chance.randrange(4))

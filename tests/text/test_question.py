@@ -123,7 +123,8 @@ def test_a_fact_is_the_whole_sentences_that_hold_the_words() -> None:
 
 
 def test_a_fact_is_looked_for_in_the_passage_that_is_shown() -> None:
-    first, second = "The crane is red. " * 9, "The crane is blue. " * 9
+    first = "The crane is red. " * 9
+    second = "The crane is blue. " * 9
     words = QuestionWords.of(["crane"])
 
     shown = fact(first + second, words, 60, (len(first), len(first + second)))

@@ -124,11 +124,9 @@ def _base64(text: str | bytes) -> str:
 
 BCRYPT = "$2b" + "$12$" + "Ab3xZ" * 10 + "q./"
 WORDS = "vacant glimpse orchard velvet kangaroo mimic tornado rhythm bulb cereal donkey echo"
-PASSWORD, WORD, TOKEN = (
-    "k3Xq9" + "pLm2z",
-    "blue" + "whale",
-    "k3Xq9" + "pLm2z" + "W7vR4tY8bN1",
-)
+PASSWORD = "k3Xq9" + "pLm2z"
+WORD = "blue" + "whale"
+TOKEN = "k3Xq9" + "pLm2z" + "W7vR4tY8bN1"
 LOGIN = _base64(f"bot:{PASSWORD}")
 MANIFEST = "kind: Secret\n{}:\n  conn: {}\n"
 # Kinds, and texts with the secret between ‹ and ›.
@@ -153,7 +151,8 @@ CONTEXTS = [
 def test_a_secret_is_known_by_its_context(kind: str, marked: str) -> None:
     text = marked.replace("‹", "").replace("›", "")
 
-    begin, end = marked.index("‹"), marked.index("›") - 1
+    begin = marked.index("‹")
+    end = marked.index("›") - 1
     assert (kind, begin, end) in [
         (secret.kind, secret.start, secret.end) for secret in find(text)
     ]

@@ -222,7 +222,8 @@ def test_a_range_that_ends_before_it_begins_is_rejected() -> None:
 
 
 def test_a_day_of_23_or_25_hours_is_whole() -> None:
-    spring, autumn = read("2025-03-30"), read("2025-10-26")
+    spring = read("2025-03-30")
+    autumn = read("2025-10-26")
     assert spring == TimeRange(
         datetime(2025, 3, 29, 23, tzinfo=UTC), datetime(2025, 3, 30, 22, tzinfo=UTC)
     )

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from folklore.db.database import Moment
 from folklore.db.sql_loader import template
 
-_QUESTIONS, _WORDS = 20, 6
+_QUESTIONS = 20
+_WORDS = 6
 
 
 @dataclass(frozen=True, slots=True)

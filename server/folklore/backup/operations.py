@@ -153,7 +153,8 @@ def prune(folder: Path, keep: int) -> list[Path]:
     Backups that restores made are counted apart, so that they push no other out.
     """
     remove_parts(folder)
-    verified, everything = latest_verified(folder), archives(folder)
+    verified = latest_verified(folder)
+    everything = archives(folder)
     exempt = {verified.path} if verified else set()
     for restore_points in (False, True):
         exempt |= set(
@@ -181,10 +182,8 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive) ->
         async with moment.reading():
             actual = await read_contents(moment)
             # Another major version may stem words otherwise, so that questions find other memories.
-            same_major, expected = (
-                major == archive.manifest.major,
-                archive.contents(store.key),
-            )
+            same_major = major == archive.manifest.major
+            expected = archive.contents(store.key)
             differences = expected.differences(actual, answers=same_major)
             if differences and archive.manifest.folklore_backup == 1:
                 whole_rows = await read_contents(moment, whole_rows=True)

@@ -51,7 +51,8 @@ def _copy(older: Copied, newer: Copied) -> None:
 
 async def _copy_all(older: Copied, newer: Copied) -> None:
     """Copy the roles, every database and the settings of `alter system`, and compare roles and databases."""
-    old, new = await server_info(older.dsn), await server_info(newer.dsn)
+    old = await server_info(older.dsn)
+    new = await server_info(newer.dsn)
     if old.offered is None:
         hint = f"Install it (Debian: `apt install postgresql-{old.major}-pgvector`), then run `folklore db upgrade`."
         raise EngineFailed(
@@ -81,10 +82,8 @@ async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
 
     Raises Conflict if a row or an answer of a copy with Folklore's tables differs.
     """
-    source, target = (
-        databases.address_of(older.dsn, name),
-        databases.address_of(newer.dsn, name),
-    )
+    source = databases.address_of(older.dsn, name)
+    target = databases.address_of(newer.dsn, name)
     exists = name == databases.MAINTENANCE
     if exists and not await databases.has_tables(source):
         return
@@ -99,7 +98,8 @@ async def _copy_database(older: Copied, newer: Copied, name: str) -> None:
         create=not exists,
     )
     if await databases.has_schema(source):
-        moment, copied = Moment(source), Moment(target)
+        moment = Moment(source)
+        copied = Moment(target)
         async with moment.reading() as snapshot:
             contents = await read_contents(moment)
             await copy(snapshot)

@@ -29,7 +29,9 @@ _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CALL_ID = "folklore/callId"
 # The id of the client's session, in which some things are said once.
 _SESSION_ID = "folklore/sessionId"
-_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_INTERNAL_ERROR = -32603
 _FIRST = frozenset({"initialize", "server/discover"})
 _LISTS = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
@@ -168,7 +170,8 @@ class Bridge:
         self._write({**answer, "id": request["id"]})
 
     async def _answer(self, request: Message) -> Message:
-        method, version = request["method"], _version_of(request)
+        method = request["method"]
+        version = _version_of(request)
         if method == "ping" and version is None:
             return {"jsonrpc": "2.0", "result": {}}
         if method == "initialize":

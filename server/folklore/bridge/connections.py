@@ -46,7 +46,8 @@ class NoAnswer(Exception):
 
     def __init__(self, reason: str, *, sent: bool, silent: bool = False) -> None:
         super().__init__(reason)
-        self.sent, self.silent = sent, silent
+        self.sent = sent
+        self.silent = silent
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,13 +113,12 @@ class Connections:
         headers: Mapping[str, str],
     ) -> Iterator[HTTPResponse]:
         """Send a request for a path below the address; give the response to the block. Raises NoAnswer."""
-        path, reusable = f"{self._server.path}{path}", False
+        path = f"{self._server.path}{path}"
+        reusable = False
         try:
             if self._proxy is not None and self._tls is None:
-                path, headers = (
-                    f"http://{self._server.netloc}{path}",
-                    {**headers, **_authorization(self._proxy.address)},
-                )
+                path = f"http://{self._server.netloc}{path}"
+                headers = {**headers, **_authorization(self._proxy.address)}
             connection.request(method, path, body, dict(headers))
             with closing(connection.getresponse()) as response:
                 yield response
@@ -157,7 +157,8 @@ class Connections:
         if self._proxy is not None and self._proxy.problem is not None:
             raise NoAnswer(f"{self._proxy.words} {self._proxy.problem}", sent=False)
         where = self._server if self._proxy is None else self._proxy.address
-        host, port = where.hostname or "", where.port
+        host = where.hostname or ""
+        port = where.port
         if self._tls is not None:
             connection: HTTPConnection = HTTPSConnection(
                 host, port, timeout=seconds, context=self._tls
@@ -248,7 +249,8 @@ class Post:
             if response.getheader("content-type", "").startswith("text/event-stream"):
                 self._read_events(connection, response)
             else:
-                body, value = response.read(), None
+                body = response.read()
+                value = None
                 with suppress(ValueError, RecursionError):
                     value = json.loads(body)
                 self._settle(self.answered.set_result, Response(response.status, value))

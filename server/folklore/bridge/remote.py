@@ -113,7 +113,8 @@ class Remote:
         Raises Unavailable, Unauthenticated or another error that the server reports instead of an answer.
         """
         patience = patience if self._local is None else _LOCAL
-        began, pauses = time.monotonic(), iter(_PAUSES)
+        began = time.monotonic()
+        pauses = iter(_PAUSES)
         access = await self._ready(began, patience)
         while True:
             try:

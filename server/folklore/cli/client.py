@@ -132,7 +132,8 @@ class HttpClient:
 
         Raises the error that the server reports, or Unavailable.
         """
-        report, first = request.report, request_json(request)
+        report = request.report
+        first = request_json(request)
 
         def body(advance: Advance) -> Iterator[bytes]:
             yield first.encode() + b"\n"
@@ -152,7 +153,8 @@ class HttpClient:
         """Return the answer to a request; a body that is a function is made in a thread. Raises Unavailable."""
 
         def work() -> Reply:
-            began, connection = monotonic(), self._connect()
+            began = monotonic()
+            connection = self._connect()
             socket = connection.sock
             certificate = (
                 socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
@@ -312,7 +314,8 @@ def _result(reply: Reply) -> Any:
 
 
 def _error(reply: Reply) -> FolkloreError:
-    status, value = reply.status, reply.json()
+    status = reply.status
+    value = reply.json()
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
         kind = (

@@ -121,7 +121,8 @@ def _rights_of(process: int) -> object:
 
 def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
     """Carry out the command of a client with the same rights; nothing is done before the client knows this process."""
-    code, page = 1, list[Any]()
+    code = 1
+    page = list[Any]()
     try:
         credentials = connection.getsockopt(
             socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i")

@@ -269,7 +269,8 @@ def outcome(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors are reported on stderr. Raises only with --debug."""
     phases.show_phases(None)
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
-    debug, as_json = "--debug" in options, "--json" in options
+    debug = "--debug" in options
+    as_json = "--json" in options
     if not as_json and "serve" not in options and screen.has_progress():
         phases.show_phases(screen.Progress().phase)
     arguments = _global_first(options) + arguments[len(options) :]
@@ -329,7 +330,8 @@ def _failure(error: Exception, as_json: bool) -> int:
 
 def _global_first(options: list[str]) -> list[str]:
     """Move --server, --token and --utc, which are allowed anywhere, before the command; leave --debug out."""
-    first, rest = [], []
+    first = []
+    rest = []
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):

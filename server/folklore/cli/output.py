@@ -310,7 +310,8 @@ def _folded(parts: Sequence[Part], indent: int) -> Iterator[Sequence[Part]]:
         for token in re.findall(r"\s+|\S+", screen.visible(text)):
             if line and used + screen.cells(token) > width:
                 yield line
-                line, used = [], 0
+                line = []
+                used = 0
             if line and line[-1][1] == changed:
                 line[-1] = (line[-1][0] + token, changed)
             else:

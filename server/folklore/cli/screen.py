@@ -30,7 +30,8 @@ _CONTROLS = re.compile(
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 _STYLE_OR_CONTROL = re.compile(f"({_STYLES.pattern})|{_CONTROLS.pattern}")
 _LEAST_WIDTH = 20
-_SILENT_SECONDS, _TICK_SECONDS = 2.0, 0.2
+_SILENT_SECONDS = 2.0
+_TICK_SECONDS = 0.2
 # What a command has printed so far, if it may be shown by a pager.
 _page: list[str] | None = None
 show_page: Callable[[str, bool | None], None] = click.echo_via_pager
@@ -113,7 +114,8 @@ def wrapped(text: str, width: int) -> Iterator[str]:
 
 def _folded(text: str, width: int, indent: str) -> Iterator[str]:
     """Yield the lines of a text with other than ASCII characters."""
-    line, used = "", 0
+    line = ""
+    used = 0
     for token in _TOKENS.findall(text):
         size = cells(token)
         # A script without spaces, or wide: as many characters as fit.
@@ -126,10 +128,12 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
             size = cells(part)
             if line.strip() and used + size > width:
                 yield line.rstrip()
-                line, used = indent, cells(indent)
+                line = indent
+                used = cells(indent)
                 if part.isspace():
                     continue
-            line, used = line + part, used + size
+            line = line + part
+            used = used + size
     if line.strip():
         yield line.rstrip()
 
@@ -215,7 +219,9 @@ class Progress:
         self, text: str, seconds: float | None
     ) -> Iterator[Callable[[int, int], None]]:
         """Show a phase for the length of the block."""
-        began, steps, end = time.monotonic(), (0, 0), threading.Event()
+        began = time.monotonic()
+        steps = (0, 0)
+        end = threading.Event()
 
         def advance(done: int, total: int) -> None:
             nonlocal steps

@@ -149,7 +149,8 @@ def write(change: Change) -> None:
     Folders that a removal leaves empty are removed too, but the home. Raises Conflict if the file has changed since it
     was read.
     """
-    target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
+    target = Path(os.path.realpath(change.path))
+    backup = _backup(change.path)
     if read_bytes(target) != change.previous:
         raise Conflict(
             f"{change.path} has changed at this moment; nothing was changed.",
@@ -180,7 +181,8 @@ def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
         return False
     if entry.keys() == {HOOKS}:  # a file of hooks names its own alone
         return True
-    command, arguments = entry.get("command"), entry.get("args")
+    command = entry.get("command")
+    arguments = entry.get("args")
     if command:
         words = command if isinstance(command, list) else [command]
         return _starts_folklore(

@@ -98,9 +98,11 @@ def normalised(server: str) -> str:
     """
     try:
         parts = urlsplit(server.strip())
-        host, port = parts.hostname, parts.port
+        host = parts.hostname
+        port = parts.port
     except ValueError:
-        host, port = None, None
+        host = None
+        port = None
     if not host or parts.scheme not in _DEFAULT_PORTS:
         raise InvalidInput(
             "server", "is not an address such as https://memory.example.com."

@@ -399,9 +399,11 @@ def _whole_json(text: str, values: Entry) -> str:
 
 
 def _put_json(text: str, section: str, entry: Entry) -> str:
-    newline, unit = _newline(text), _unit(text)
+    newline = _newline(text)
+    unit = _unit(text)
     document = _Document(text)
-    root, servers = document.root(), document.section(section)
+    root = document.root()
+    servers = document.section(section)
     if root is None:
         return _whole_json(text, {section: {NAME: entry}})
     if servers is None:
@@ -425,7 +427,8 @@ def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
     The first place needs no change of what is there: the last one would need a comma after the present last member,
     which may have a comment behind it.
     """
-    newline, unit = _newline(text), _unit(text)
+    newline = _newline(text)
+    unit = _unit(text)
     first = around.members[0].start if around.members else around.end
     comma = "," if around.members else ""
     name = "" if key is None else f"{json.dumps(key)}: "
@@ -453,7 +456,8 @@ def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
 def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
     """Return the text without the entry, and whether the section was removed with it."""
     document = _Document(text)
-    root, servers = document.root(), document.section(section)
+    root = document.root()
+    servers = document.section(section)
     entry = servers.member(NAME) if servers is not None else None
     assert root is not None
     assert servers is not None
@@ -470,7 +474,8 @@ def _cut(text: str, around: _Object, member: _Member | None) -> str:
     """Return the text without one member, and without the comma that only separated it."""
     assert member is not None
     place = around.members.index(member)
-    start, end = member.start, member.comma or member.end
+    start = member.start
+    end = member.comma or member.end
     end_before = len(text[:start].rstrip(" \t\r\n"))
     if (
         re.compile(r"[ \t]*(?:\r?\n|$)|\s*[}\]]").match(text, end)

@@ -113,7 +113,8 @@ class Client:
 
     def is_here(self, machine: Machine) -> bool:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
-        path, files = machine.environ.get("PATH"), self.files(machine)
+        path = machine.environ.get("PATH")
+        files = self.files(machine)
         folders = (
             [file.parent for file in files]
             if self.folders is None
@@ -165,11 +166,9 @@ def _commands(form: str) -> list[str]:
 
 # Claude Code waits for the server, so that the first turn has its tools and instructions.
 _ALWAYS = {"alwaysLoad": True}
-_BRACES, _ENV, _DOLLAR = (
-    f"{{env:{TOKEN_VARIABLE}}}",
-    f"${{env:{TOKEN_VARIABLE}}}",
-    f"${{{TOKEN_VARIABLE}}}",
-)
+_BRACES = f"{{env:{TOKEN_VARIABLE}}}"
+_ENV = f"${{env:{TOKEN_VARIABLE}}}"
+_DOLLAR = f"${{{TOKEN_VARIABLE}}}"
 
 CLIENTS: Mapping[str, Client] = {
     client.name: client

@@ -74,7 +74,8 @@ def install_folder(
     record = _record(path)
     if not force:
         _require_ours(path, record, files)
-    digests, texts = record or {}, _with_server(path, files, server_in, former)
+    digests = record or {}
+    texts = _with_server(path, files, server_in, former)
     changed = {} if force else _changed(path, texts, digests, server_in)
     changes = [
         _change(path / name, content)
@@ -115,10 +116,8 @@ def installation(
     client: Client, machine: Machine, server: str
 ) -> Literal["none", "of this server", "another"]:
     """Return which Folklore a client starts for this user. Raises as `uninstall` of settings files does."""
-    file, folder = (
-        client.file(machine, None),
-        client.folder and client.in_folder and client.folder(machine),
-    )
+    file = client.file(machine, None)
+    folder = client.folder and client.in_folder and client.folder(machine)
     if not (folder and (folder / _RECORD).exists()):
         folder = None
         if uninstall(file, client.section).action in ("absent", "foreign"):

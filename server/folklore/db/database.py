@@ -77,7 +77,8 @@ _REVIVE_SECONDS = 20.0
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
 # Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least.
-_ALONE, _SHARED = 256_000, 100_000
+_ALONE = 256_000
+_SHARED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +448,8 @@ class Database:
         A token's session only reads. `release_later`: continue before the connection is back in its pool. `guarded`:
         a statement that waits for a lock fails with DatabaseUnavailable.
         """
-        pools, guard = self._pools, None
+        pools = self._pools
+        guard = None
         if (
             guarded and pools.limits.statement_cache
         ):  # behind a pooler the number of a server process is not known

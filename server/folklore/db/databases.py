@@ -24,10 +24,13 @@ from folklore.errors import Conflict, DatabaseUnavailable, Refused
 
 _connected = partial(connected, server_settings={"application_name": "folklore"})
 # Which database of the server manages the others, and the key of its advisory lock ("fork" in ASCII).
-MAINTENANCE, _LOCK = "postgres", 0x666F726B
-_LONGEST_NAME, _RANDOM_BYTES = 63, 4
+MAINTENANCE = "postgres"
+_LOCK = 0x666F726B
+_LONGEST_NAME = 63
+_RANDOM_BYTES = 4
 # Seconds for the sessions of a database to end before it is renamed, and between two attempts to end them.
-_ENDING_SECONDS, _PAUSE = 30.0, 0.1
+_ENDING_SECONDS = 30.0
+_PAUSE = 0.1
 
 
 def address_of(dsn: str, database: str) -> str:

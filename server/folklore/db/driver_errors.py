@@ -58,7 +58,8 @@ def connected(
 
 def translate(error: BaseException) -> FolkloreError:
     """Return Folklore's error for one of DRIVER_ERRORS."""
-    name, hint = type(error).__name__, None
+    name = type(error).__name__
+    hint = None
     match error:
         case asyncpg.ConnectionFailureError() if "remote node" in str(error):
             # It has an address, which an unauthenticated caller must not see.
@@ -83,10 +84,8 @@ def translate(error: BaseException) -> FolkloreError:
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
             text = "The database has no room left; nothing was written."
         case asyncpg.InvalidPasswordError():
-            text, hint = (
-                "The database refused the user or password.",
-                "Check the database_url.",
-            )
+            text = "The database refused the user or password."
+            hint = "Check the database_url."
         case asyncpg.InsufficientPrivilegeError():
             text = f"The database role lacks a privilege: {error}."
         case asyncpg.PostgresError() | asyncpg.InterfaceError():

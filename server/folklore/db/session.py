@@ -290,7 +290,9 @@ async def unless_locked(
     `cancel_if_locked` is called after PATIENCE seconds and then again and again, so that a statement that ends sooner
     costs a timer only. It returns True if it cancelled the statement.
     """
-    finish, watching, cancelled = asyncio.Event(), list[asyncio.Task[None]](), False
+    finish = asyncio.Event()
+    watching = list[asyncio.Task[None]]()
+    cancelled = False
 
     async def watch() -> None:
         nonlocal cancelled

@@ -82,7 +82,8 @@ class Shards:
     async def _rows(
         self, session: Any, query: Statement, values: dict[str, object]
     ) -> list[Row]:
-        name, values = query.name.split(":")[0], _complete(query, values)
+        name = query.name.split(":")[0]
+        values = _complete(query, values)
         namespaces = values.get("namespaces")
         if (
             name not in _ALONE

@@ -10,7 +10,9 @@ from folklore.errors import FolkloreError
 from folklore.log import Outage
 
 # Seconds that a question waits until the standby has what is committed, between two looks, and in which it is left out.
-_WAIT, _STEP, _PAUSE = 0.25, 0.002, 5.0
+_WAIT = 0.25
+_STEP = 0.002
+_PAUSE = 5.0
 
 
 @dataclass(slots=True)

@@ -59,7 +59,9 @@ class Statement(Generic[T]):
     def __init__(
         self, read: Callable[[list[Row]], T], plans: Plans, defaults: dict[str, object]
     ) -> None:
-        self._read, self._plans, self._defaults = read, plans, defaults
+        self._read = read
+        self._plans = plans
+        self._defaults = defaults
 
     def __set_name__(self, owner: type[Store], name: str) -> None:
         """Take the name from the attribute."""

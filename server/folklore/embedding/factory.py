@@ -196,7 +196,9 @@ def minilm_folder(home: Path) -> Path | None:
 
 
 def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:
-    provider, name, url = settings.provider, settings.model, settings.url
+    provider = settings.provider
+    name = settings.model
+    url = settings.url
     if provider == "openai" and (url is None or name is None):
         raise ConfigInvalid(
             "embedding", "the openai provider needs url and model.", hint="Set both."

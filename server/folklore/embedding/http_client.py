@@ -28,7 +28,8 @@ from folklore.proxies import proxy_for
 log = get_logger(__name__)
 
 # Fewer attempts while a caller waits for the answer to a question, which recall can also answer without the service.
-_ATTEMPTS, _ATTEMPTS_INTERACTIVE = 4, 3
+_ATTEMPTS = 4
+_ATTEMPTS_INTERACTIVE = 3
 _BACKOFF = wait_exponential(multiplier=0.25) + wait_random(0, 0.25)
 _TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # Statuses by which services reject a request for its size, with the words one of which must be in the answer.

@@ -34,7 +34,8 @@ _FINGERPRINT_SECONDS = 3600.0
 _BATCH_SIZE = 500
 # Most characters in one request: four requests at a time then need 2,000 characters per second to end within 30 s. A
 # slower service gets a quarter of a request that timed out, until the process ends.
-_BATCH_CHARACTERS, _FEWEST_CHARACTERS = 16_000, 1_000
+_BATCH_CHARACTERS = 16_000
+_FEWEST_CHARACTERS = 1_000
 # A service that rejects even a text of this length for its size is misconfigured.
 _SHORTEST_TEXT = 200
 _CACHED_QUESTIONS = 1024
@@ -107,7 +108,8 @@ class HttpEmbedder:
                 if self._fingerprint is None or failed:
                     raise
             else:
-                self._measured_at, self._failed = monotonic(), False
+                self._measured_at = monotonic()
+                self._failed = False
                 if (
                     self._fingerprint is None
                     or float(self._fingerprint @ vector) < 1 - 1e-6

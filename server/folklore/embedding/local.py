@@ -84,7 +84,8 @@ class LocalEmbedder:
         flat = [
             self._choice.document_prefix + piece for parts in pieces for piece in parts
         ]
-        model, loop = await self._loaded(), asyncio.get_running_loop()
+        model = await self._loaded()
+        loop = asyncio.get_running_loop()
         batches = vectors.batches(flat, _BATCH_CHARACTERS)
         threads = self._batches if len(batches) > 1 else self._texts
         results = await asyncio.gather(

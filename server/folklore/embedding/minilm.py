@@ -33,7 +33,8 @@ _SHA256 = {
     "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
     "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
 }
-_HEADS, _EPSILON = 12, 1e-12
+_HEADS = 12
+_EPSILON = 1e-12
 # GELU is x/2 · (1 + erf(x/√2)). This polynomial of x² (up to 36) in tanh(x · …) differs from it by at most 0.00003, and
 # takes a seventh of the time of an error function in numpy.
 _GELU = np.array([7.97505679e-01, 3.70076460e-02, -3.51844578e-04], dtype=np.float32)
@@ -80,7 +81,8 @@ class _Layer(NamedTuple):
 
     def __call__(self, columns: Vectors, texts: Sequence[slice]) -> Vectors:
         """Return the columns (dimensions x tokens) after this layer; each slice holds the tokens of one text."""
-        attended, heads = np.empty_like(columns), self.attend(columns)
+        attended = np.empty_like(columns)
+        heads = self.attend(columns)
         for text in texts:
             query, key, value = heads[:, text].reshape(
                 3, _HEADS, len(columns) // _HEADS, -1

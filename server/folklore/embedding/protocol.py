@@ -37,7 +37,8 @@ class ModelChoice:
 
     def model(self, dimensions: int) -> Model:
         """Return the model with the dimensions of its vectors."""
-        query, document = self.query_prefix, self.document_prefix
+        query = self.query_prefix
+        document = self.document_prefix
         return Model(
             self.provider,
             self.name,

@@ -42,10 +42,8 @@ class HttpReranker:
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return the scores of the texts, from one request."""
-        question, cut = (
-            question[:_CHARACTERS_OF_QUESTION],
-            [text[:_CHARACTERS_OF_TEXT] for text in texts],
-        )
+        question = question[:_CHARACTERS_OF_QUESTION]
+        cut = [text[:_CHARACTERS_OF_TEXT] for text in texts]
         body: dict[str, Any] = {"query": question, "texts": cut, "truncate": True}
         if self._model is not None:
             body = {

@@ -32,7 +32,8 @@ def split_text(text: str, limit: int | None) -> list[str]:
     if limit is None or len(text) <= limit:
         return [text]
     size = -(-len(text) // -(-len(text) // limit))
-    pieces, start = [], 0
+    pieces = []
+    start = 0
     while len(text) - start > limit:
         end = text.rfind(" ", start + size // 2, start + size)
         end = start + size if end == -1 else end + 1

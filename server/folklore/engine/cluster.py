@@ -21,12 +21,14 @@ _CREATION_SECONDS = 5.0
 # In data that an upgrade made: the identifier of the data it was copied from, and a digest of the latter's last state.
 REPLACED_FILE = "folklore.replaced"
 
-_INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
+_INITDB_SECONDS = 300
+_CONTROL_SECONDS = 30
 _SETTINGS_FILE = "folklore.conf"
 _ESCAPES = str.maketrans({"\\": "\\\\", "'": "''", "\n": "\\n"})
 
 # Bounds of the cache, in MB: the first serves 100,000 memories, the second a million. Pages are taken as data is read.
-_LEAST_CACHE, _MOST_CACHE = 256, 2048
+_LEAST_CACHE = 256
+_MOST_CACHE = 2048
 # Memory that a container may take at most, by cgroup 2 and 1.
 _LIMITS = (
     Path("/sys/fs/cgroup/memory.max"),

@@ -60,7 +60,8 @@ _UNREACHABLE_SECONDS = (
     1.0  # a living server without a socket is replaced after this time
 )
 _LAUNCHES = 3
-_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
+_PAUSE = 0.02
+_LONGEST_PAUSE = 0.5
 _UPGRADE_MINUTES = 60.0  # the new server of a killed upgrade ends after this time
 
 # Longer than the longest recovery, during which a starting client holds the lock.
@@ -202,9 +203,11 @@ class Engine:
     def status(self) -> EngineStatus:
         """Return the state without creating a file, waiting for a lock or counting as use."""
         with self._server() as server:
-            paths, answer = server.paths, server.probe()
+            paths = server.paths
+            answer = server.probe()
             running = answer.state is State.READY
-            recorded, endpoint = read_pid_file(paths.data), recorded_endpoint(paths)
+            recorded = read_pid_file(paths.data)
+            endpoint = recorded_endpoint(paths)
             return EngineStatus(
                 running=running,
                 dsn=endpoint.dsn if running and endpoint else None,
@@ -265,7 +268,9 @@ class Server:
     def bring_up(self, shared_buffers: str) -> None:
         """Join, await, replace or launch the server until the database answers."""
         began = last_sign = time.monotonic()
-        launches, pause, recovery = 0, _PAUSE, Recovery(self.paths)
+        launches = 0
+        pause = _PAUSE
+        recovery = Recovery(self.paths)
         while (answer := self.probe(DATABASE)).state is not State.READY:
             now = time.monotonic()
             match answer.state:
@@ -278,7 +283,8 @@ class Server:
                         self._pg_ctl("stop", "-m", "immediate", "-t", "10")
                 case State.ABSENT | State.FOREIGN if launches < _LAUNCHES:
                     if self._launch(shared_buffers):
-                        launches, last_sign = launches + 1, time.monotonic()
+                        launches = launches + 1
+                        last_sign = time.monotonic()
                     elif now - last_sign > _UNREACHABLE_SECONDS:
                         self._evict()
             if now > min(last_sign + _SILENCE_SECONDS, began + _RECOVERY_SECONDS):
@@ -354,7 +360,8 @@ class Server:
         return True
 
     def _prepare(self, shared_buffers: str) -> None:
-        paths, account = self.paths, self.account
+        paths = self.paths
+        account = self.account
         for log in (paths.log, paths.older_log):
             log.touch(mode=0o600)
             if account:
@@ -503,7 +510,8 @@ def ensure_watcher(server: Server, idle_minutes: float) -> None:
 
 
 def create_files(server: Server) -> None:
-    paths, account = server.paths, server.account
+    paths = server.paths
+    account = server.account
     length = len(os.fsencode(paths.home))
     if length > _LONGEST_HOME:
         raise EngineFailed(

@@ -59,7 +59,8 @@ _SIGNS = {
 _RECOVERS = re.compile(
     rb" (startup|checkpointer|io worker) "
 )  # in the titles of the processes that recover a server
-_BUSY, _WAITS = re.compile(rb"State:\t[RD]"), re.compile(rb"switches:\t(\d+)")
+_BUSY = re.compile(rb"State:\t[RD]")
+_WAITS = re.compile(rb"switches:\t(\d+)")
 _TIMERS = 2  # waits of an idle process between two looks at most
 _SIGNS_OF_RECOVERY = (
     "is starting up",

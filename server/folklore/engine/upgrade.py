@@ -21,7 +21,8 @@ from folklore.engine.files import EnginePaths, append_to_log, sync
 from folklore.errors import DiskFull, EngineFailed
 
 # Bytes that the upgrade needs in addition to the size of the data: the write-ahead log, and what stays free.
-_LOG_BYTES, _LEFT_FREE = 256 << 20, 256 << 20
+_LOG_BYTES = 256 << 20
+_LEFT_FREE = 256 << 20
 
 _ROOM = "upgrade-"
 

@@ -81,7 +81,8 @@ class Watcher:
             or answer.sessions
             or answer.logins != self._logins
         ):
-            self._used, self._logins = now, answer.logins
+            self._used = now
+            self._logins = answer.logins
         return now - self._used >= self._idle_seconds
 
     def _stop(self) -> bool:

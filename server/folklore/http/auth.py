@@ -30,7 +30,8 @@ JOIN = "/api/join"
 # Exchanges of one address a minute, a fifth of them at once. A code has 128 random bits; this bounds the work.
 _JOINS_PER_MINUTE = 60
 # Wrong tokens of one address a minute, a fifth of them at once; then seconds until the answer to the next one.
-_FAILURES_PER_MINUTE, _PAUSE = 300, 1.0
+_FAILURES_PER_MINUTE = 300
+_PAUSE = 1.0
 _REMEMBERED = 10_000
 # A token that a client should have put in: ${NAME}, $NAME, %NAME%, {{name}}, {env:NAME}, <your token>.
 _VARIABLE = re.compile(r"\$\{?\w|%\w+%|\{\{|\{\w+:|<[^<>]+>")

@@ -75,10 +75,8 @@ class Path(Route):
             return await answer(scope, receive, send)
         if scope["method"] in (allowed := self.methods or set()):
             return await super().handle(scope, receive, send)
-        listed, hint = (
-            ", ".join(sorted(allowed)),
-            "docs/how-to/http-server.md lists the paths.",
-        )
+        listed = ", ".join(sorted(allowed))
+        hint = "docs/how-to/http-server.md lists the paths."
         answer = refusal(405, "wrong_method", f"This path takes {listed} only.", hint)
         answer.headers["allow"] = listed
         return await answer(scope, receive, send)

@@ -14,9 +14,11 @@ from folklore.log import get_logger
 log = get_logger(__name__)
 
 # Seconds after which known keys are fetched again, in the background; after which they are no longer used.
-_FRESH, _LIFETIME = 300.0, 3600.0
+_FRESH = 300.0
+_LIFETIME = 3600.0
 # The least seconds between two fetches: for unknown keys, and after a failure.
-_PAUSE, _PAUSE_AFTER_FAILURE = 30.0, 5.0
+_PAUSE = 30.0
+_PAUSE_AFTER_FAILURE = 5.0
 # Seconds that a token with an unknown key waits for a fetch.
 _DEADLINE = 5.0
 

@@ -16,7 +16,8 @@ from folklore.text.clean import replace_lone_surrogates
 # Monitoring must get an answer when nothing else does.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # A GET on these paths opens a stream that stays open for hours: of the protocol, of the console.
-STREAM_PATH, LIVE_PATH = "/sse", "/live"
+STREAM_PATH = "/sse"
+LIVE_PATH = "/live"
 # A POST on this path has a body of any size, which is worked on as it arrives, for hours too.
 IMPORT_PATH = "/api/import"
 _STREAMS = {("GET", STREAM_PATH), ("GET", LIVE_PATH), ("POST", IMPORT_PATH)}
@@ -164,12 +165,14 @@ class BodyLimit:
             raise _BodyRefused(refusal(408, "too_slow", message, hint)) from None
 
     async def _receive_chunks(self, receive: Receive, chunks: list[bytes]) -> None:
-        size, more = 0, True
+        size = 0
+        more = True
         while more:
             message = await receive()
             if message["type"] != "http.request":
                 raise _BodyRefused(None)
-            chunk, more = message.get("body", b""), message.get("more_body", False)
+            chunk = message.get("body", b"")
+            more = message.get("more_body", False)
             size += len(chunk)
             if size > self._limits.body_size:
                 continue  # a client that still sends would not read the answer

@@ -30,8 +30,11 @@ _VERSION_HEADER = "mcp-protocol-version"
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 # One address in two spellings. A redirection would name the server's own scheme and host, which proxies change.
 _SPELLINGS = {"/mcp/": MCP_PATH, "/sse/": "/sse", "/messages": "/messages/"}
-_PARSE_ERROR, _INVALID_REQUEST, _REFUSED = -32700, -32600, -32000
-_JSON, _EVENTS = "application/json", "text/event-stream"
+_PARSE_ERROR = -32700
+_INVALID_REQUEST = -32600
+_REFUSED = -32000
+_JSON = "application/json"
+_EVENTS = "text/event-stream"
 _READ_AS: Mapping[str, frozenset[str]] = {
     "*/*": frozenset({_JSON, _EVENTS}),
     "application/*": frozenset({_JSON}),

@@ -16,7 +16,8 @@ from folklore.text import names
 from folklore.text.arguments import is_nothing
 from folklore.text.dates.zones import zone_named
 
-NAMESPACE, TIME_ZONE = "Folklore-Namespace", "Folklore-Time-Zone"
+NAMESPACE = "Folklore-Namespace"
+TIME_ZONE = "Folklore-Time-Zone"
 PARAMETER = "namespace"
 
 # The first event of an SSE stream: the address to which this client posts its messages.

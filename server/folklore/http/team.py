@@ -56,7 +56,8 @@ class Team:
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
                 return
-            memory, name = await app.memory(), denial.namespace
+            memory = await app.memory()
+            name = denial.namespace
             namespaces = [] if name is None else await memory.namespaces.find([name])
             place = namespaces[0].id if namespaces else NOWHERE
             values: dict[str, Any] = {

@@ -26,11 +26,15 @@ from folklore.memory.transfer.formats.line import decoded
 from folklore.memory.transfer.importer import import_chunks
 
 # At once: an export holds a connection to the database for as long as its reader takes.
-_EXPORTS, _IMPORTS, _IMPORTS_OF_ONE = 2, 4, 2
+_EXPORTS = 2
+_IMPORTS = 4
+_IMPORTS_OF_ONE = 2
 # Lines and, about, characters of a batch.
-_LINES, _CHARACTERS = 200, 200_000
+_LINES = 200
+_CHARACTERS = 200_000
 # A client may read from a pipe that seldom has something. Its request is there at once, and it learns of an error soon.
-_SILENT_SECONDS, _PATIENCE = 900.0, 30.0
+_SILENT_SECONDS = 900.0
+_PATIENCE = 30.0
 # In bytes. The first line has the ids of all sections of the pages: 400,000 at most.
 _LONGEST_LINE = 16 * 2**20
 
@@ -53,11 +57,9 @@ class Exports:
                 f"{_EXPORTS} exports are running already.",
                 hint="Try again when one of them has ended.",
             )
-        batches, token, ended = (
-            self._batches(request),
-            current_caller().token,
-            asyncio.Event(),
-        )
+        batches = self._batches(request)
+        token = current_caller().token
+        ended = asyncio.Event()
         first = await anext(batches)
 
         async def whole() -> AsyncIterator[str]:

@@ -18,7 +18,9 @@ from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
 from folklore.memory.models.backfill import Backfill, Pace
 
-_MINUTES, _HOUR, _DAY = timedelta(minutes=5), timedelta(hours=1), timedelta(days=1)
+_MINUTES = timedelta(minutes=5)
+_HOUR = timedelta(hours=1)
+_DAY = timedelta(days=1)
 # 128 texts take the bundled model 0.1 s, and MiniLM several processors. The next run tries a failing service again.
 _PACE = Pace(batch=128, patience=0.0)
 _BATCH = 500
@@ -83,10 +85,8 @@ async def apply_retention(run: JobRun) -> None:
 
     Superseded memories are history and stay until they are forgotten.
     """
-    forgotten_before, kept_from = (
-        run.now() - run.options.retention,
-        run.now() - run.options.keep,
-    )
+    forgotten_before = run.now() - run.options.retention
+    kept_from = run.now() - run.options.keep
     if run.dry_run:
         await _count_retention(run, forgotten_before, kept_from)
         return
@@ -98,11 +98,9 @@ async def apply_retention(run: JobRun) -> None:
         )
         run.count(namespaces_erased=int(erased_it))
         await run.pause()
-    maintenance, usage, injections = (
-        Maintenance(run.database),
-        UsageStore(run.database),
-        Injections(run.database),
-    )
+    maintenance = Maintenance(run.database)
+    usage = UsageStore(run.database)
+    injections = Injections(run.database)
     for namespace in await run.namespaces():
         erase = partial(
             maintenance.erase_forgotten, namespace.id, forgotten_before, _ERASED_AT_ONCE
@@ -136,11 +134,9 @@ async def apply_retention(run: JobRun) -> None:
 async def _count_retention(
     run: JobRun, forgotten_before: datetime, kept_from: datetime
 ) -> None:
-    maintenance, usage, injections = (
-        Maintenance(run.database),
-        UsageStore(run.database),
-        Injections(run.database),
-    )
+    maintenance = Maintenance(run.database)
+    usage = UsageStore(run.database)
+    injections = Injections(run.database)
     if deleted := await run.context.namespaces.deleted_before(before=forgotten_before):
         run.count(namespaces_to_erase=len(deleted))
     for namespace in await run.namespaces():

@@ -228,7 +228,9 @@ class Scheduler:
         A request sets `used`; without one nothing runs, so that an idle embedded engine can stop. One that sees pending
         embeddings sets `pending`: they are made at once, and the first run makes those that another process has left.
         """
-        embeddings, forced, wait = {BY_NAME["embeddings"]}, True, first
+        embeddings = {BY_NAME["embeddings"]}
+        forced = True
+        wait = first
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):

@@ -89,7 +89,9 @@ class LocalServer:
         ).hexdigest()[:12]
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
-        self.home, self.log, folder = home, f"{home}/logs/server.log", f"{home}/run"
+        self.home = home
+        self.log = f"{home}/logs/server.log"
+        folder = f"{home}/run"
         if len(os.fsencode(f"{folder}/{key}.sock")) > _LONGEST_PATH:
             # Of the user and the home: whose folder it is, is checked.
             folder = f"/tmp/folklore-{os.getuid()}"  # noqa: S108

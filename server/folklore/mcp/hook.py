@@ -17,7 +17,8 @@ from folklore.memory.service import Operations
 
 # The event whose answer clients read as plain text, and the answer that adds nothing to others: for no content at all,
 # Claude Code shows the assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
-_PLAIN, _SILENCE = "PreCompact", "{}"
+_PLAIN = "PreCompact"
+_SILENCE = "{}"
 # Codex takes other arguments only with a permission, which it does not ask for here anyway; Claude Code without one.
 _NEEDS_DECISION = "spawn_agent"
 _HELD = "Folklore has notes that may answer this. Read them first; if they do not, ask the same question again."

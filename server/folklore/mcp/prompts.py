@@ -61,7 +61,8 @@ _TEXTS: Mapping[str, str] = {
 
 
 # Memories without cues that the prompt `review` shows, and their longest text.
-_MOST, _LONGEST = 20, 1_000
+_MOST = 20
+_LONGEST = 1_000
 _CUES = (
     "\n\nThese notes are recalled and injected most, and have no cues. Write 3 to 6 for each, as somebody would type them "
     "who needs it (the task, the symptom, the question; other words than the content), in one call of memory_store in "

@@ -89,12 +89,11 @@ class _Handlers:
         self, ctx: Context, params: types.CallToolRequestParams
     ) -> types.CallToolResult:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
-        tool, meta, operations = (
-            self._tool(params.name),
-            ctx.meta or {},
-            _ResultKeeper(self._service),
-        )
-        started, outcome = perf_counter(), "cancelled"
+        tool = self._tool(params.name)
+        meta = ctx.meta or {}
+        operations = _ResultKeeper(self._service)
+        started = perf_counter()
+        outcome = "cancelled"
         try:
             raw = await with_whole_ids(
                 self._service, given(tool.arguments, params.arguments or {})

@@ -196,7 +196,8 @@ class ActiveModel:
 
     def _follow(self, source: ModelSource, models: Sequence[KnownModel]) -> None:
         active = next((model for model in models if model.role == "active"), None)
-        self._known, self._id = active, None if active is None else active.id
+        self._known = active
+        self._id = None if active is None else active.id
         self.mismatch = None
         if active is None:
             self._current = self._configured
@@ -303,7 +304,8 @@ class VerifiedEmbedder:
         self, pieces: Sequence[str], weights: Sequence[float]
     ) -> NDArray[np.float32]:
         """Embed a query. A model that does not weigh words is asked once for searches at the same time."""
-        question, embedder = " ".join(pieces), self._embedder()
+        question = " ".join(pieces)
+        embedder = self._embedder()
         if embedder.weighs_words:
             vector = await embedder.embed_question(pieces, weights)
         else:

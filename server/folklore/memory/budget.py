@@ -29,7 +29,8 @@ def within_budget(
     if max_tokens is None:
         return list(results), False
     room = int(max_tokens * _OF_RESULTS)
-    remaining, count = room, 0
+    remaining = room
+    count = 0
     for result in results:
         remaining -= _envelope(result) + min(
             _cost(result.memory.content), _SHORTEST_TEXT

@@ -20,7 +20,8 @@ if TYPE_CHECKING:  # imports numpy
     from folklore.db.stores.recall_rows import Indexed
     from folklore.db.stores.recall_words import Analysed
 
-_SECONDS, _SCOPES = 60.0, 64
+_SECONDS = 60.0
+_SCOPES = 64
 # Words of fresh memories are packed at most once in so many seconds.
 _PACKED_EVERY = 10.0
 _PIECES = 20_000
@@ -30,10 +31,13 @@ _TEXTS = 2_000
 _LONGEST = 4_000
 
 # Sessions that were told how cues are added, and for how long one is remembered that has no id.
-_SESSIONS, _SESSION_SECONDS = 10_000, 3_600.0
+_SESSIONS = 10_000
+_SESSION_SECONDS = 3_600.0
 
 # Questions that are kept of a session, for how long, and the best results of each.
-_ASKING_SESSIONS, _QUESTIONS, _RESULTS = 1_000, 16, 10
+_ASKING_SESSIONS = 1_000
+_QUESTIONS = 16
+_RESULTS = 10
 _KEPT = timedelta(minutes=30)
 
 # A piece of a question, and the languages in which it is read.

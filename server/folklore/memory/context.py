@@ -113,7 +113,8 @@ class MemoryContext:
         """Return this context with questions for the standby, if that has all that is committed by now."""
         if self.standby is None or not await self.standby.has_all():
             return None
-        database, key = self.standby.database, self.database.token_key
+        database = self.standby.database
+        key = self.database.token_key
         return replace(
             self,
             standby=None,

@@ -208,7 +208,8 @@ def metadata_predicate(conditions: Mapping[str, object]) -> str | None:
 
 
 def _condition(path: str, condition: object) -> str:
-    places, field = _places(path), f"{_FIELD}.{path[:60]}"
+    places = _places(path)
+    field = f"{_FIELD}.{path[:60]}"
     match condition:
         case {"exists": bool(exists), **rest} if not rest:
             return ("" if exists else "!") + _any(

@@ -65,10 +65,12 @@ from folklore.text.clean import replace_lone_surrogates
 Result = TypeVar("Result")
 Words = tuple[str, ...]
 # The time after which a new token ends unless another is requested; `never` is one too.
-TOKEN_PERIOD, NO_END = "90d", "never"
+TOKEN_PERIOD = "90d"  # noqa: S105 - a time
+NO_END = "never"
 ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
 # How a review remembers what is kept: the relation of two memories, and the key of metadata with the day.
-DISTINCT, REVIEWED = "distinct_from", "reviewed"
+DISTINCT = "distinct_from"
+REVIEWED = "reviewed"
 Reflections = Literal["include", "exclude", "only", "boost"]
 Expansion = Literal["relations", "entities"]
 OnConflict = Literal["skip", "overwrite", "fail"]

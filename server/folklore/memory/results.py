@@ -389,7 +389,8 @@ class JobsInfo:
 
     def state(self, job: str) -> str:
         """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""
-        row, scheduled = self.row(job), job in self.scheduled
+        row = self.row(job)
+        scheduled = job in self.scheduled
         if row is not None and row.holder is not None:
             return (
                 "running"

@@ -81,10 +81,8 @@ class UsageQueue:
         """
         if not answer.found_by:
             return
-        answer_id, better = (
-            new_id(),
-            any(result.match in ("strong", "fair") for result in answer.memories),
-        )
+        answer_id = new_id()
+        better = any(result.match in ("strong", "fair") for result in answer.memories)
         digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
             if result.expanded is not None or (better and result.match == "weak"):

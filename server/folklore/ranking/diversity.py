@@ -63,7 +63,8 @@ def discounted_relevance(
     `relevance` (n,) of any scale; `similarity` (n, n), cosines. Returns (index, redundancy) in the order picked; equal
     values go to the lower index. A trade-off of 1 keeps the order.
     """
-    count, repeated = len(relevance), np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
+    count = len(relevance)
+    repeated = np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
     # Most answers repeat nothing: then only the diagonal is above 0.
     distinct = int(np.count_nonzero(repeated)) == int(
         np.count_nonzero(repeated.diagonal())

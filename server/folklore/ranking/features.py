@@ -158,10 +158,12 @@ def coverage(pool: Pool) -> NDArray[np.float64]:
 
     A date of the question counts as its rarest word.
     """
-    held, total = pool.held @ pool.rarity, float(pool.rarity.sum())
+    held = pool.held @ pool.rarity
+    total = float(pool.rarity.sum())
     if pool.dates is not None:
         rarest = float(pool.rarity.max(initial=1.0))
-        held, total = held + rarest * pool.dates, total + rarest
+        held = held + rarest * pool.dates
+        total = total + rarest
     return _share(held, total)
 
 
@@ -203,7 +205,8 @@ def letters_held(pool: Pool) -> NDArray[np.float64]:
     held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
     total = float(pool.letters.sum())
     if pool.dates is not None:
-        held, total = held + DATE * pool.dates, total + DATE
+        held = held + DATE * pool.dates
+        total = total + DATE
     return _share(held, total + min(total, PADDING))
 
 

@@ -41,8 +41,10 @@ def reranked(
     if count == 0 or float(scores.max()) == float(scores.min()):
         return list(range(len(relevance))), relevance
     order = sorted(range(count), key=lambda place: (-float(scores[place]), place))
-    low, high = float(scores.min()), float(scores.max())
-    bottom, top = float(relevance[count - 1]), float(relevance[0])
+    low = float(scores.min())
+    high = float(scores.max())
+    bottom = float(relevance[count - 1])
+    top = float(relevance[0])
     spread = bottom + (top - bottom) * (scores[order] - low) / (high - low)
     return [*order, *range(count, len(relevance))], np.concatenate(
         [spread, relevance[count:]]

@@ -25,9 +25,13 @@ _MOST_FULL = 3
 _MOST_HEADLINES = 5
 # The worth from which an edit concerns a memory, that of a tie to its folder, what more a word counts that the memory
 # writes as code, and notes of one edit: four words that occur in one memory each are seldom shared by chance.
-CONCERNED, _FOLDER, CODE, MOST_OF_EDIT = 3.9, 2.5, 0.5, 3
+CONCERNED = 3.9
+_FOLDER = 2.5
+CODE = 0.5
+MOST_OF_EDIT = 3
 # Characters of a longest word in which a path is looked for, and patterns of a text that are compared.
-_LONGEST_WORD, _MOST_PATTERNS = 1_000, 100
+_LONGEST_WORD = 1_000
+_MOST_PATTERNS = 100
 # A path with a folder in a text, or a pattern of files that have a folder and an ending.
 _WRITTEN_PATH = re.compile(
     r"(?<![\w./*-])\w[\w.-]*/(?:[\w.*-]+/)*[\w*-]*\.?\w[\w.-]*(?![\w/*-])"

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 
 # After so many postings, lexemes with less than this share of the greatest weight are not read: the commonest words
 # take most of the time and change next to nothing.
-_MANY_POSTINGS, _LEAST_SHARE = 1_500, 0.1
+_MANY_POSTINGS = 1_500
+_LEAST_SHARE = 0.1
 
 
 def inverse_document_frequency(documents: float, total: float) -> float:

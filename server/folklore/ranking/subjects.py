@@ -12,11 +12,13 @@ from folklore.text.words import separated
 
 # Likeness from which two memories are on one subject, and what sharing all words adds to a cosine of 1: the words of a
 # subject are few among those of two texts.
-SAME, _SHARED = 0.75, 2.0
+SAME = 0.75
+_SHARED = 2.0
 # Least cosine of two memories that are compared by words.
 COMPARED = 0.25
 # A word weighs its letters beyond the second, up to so many: short words are common in every language.
-_SHORTEST, _LONGEST = 2, 8
+_SHORTEST = 2
+_LONGEST = 8
 
 
 @lru_cache(2_000)

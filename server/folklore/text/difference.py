@@ -14,7 +14,9 @@ _PIECES = (re.compile(r"\s+|\w+\s*|[^\w\s]\s*"), re.compile(r"[^.!?]+[.!?]*|[.!?
 # Least share of two lines that must agree for their words to be compared; below, nothing is gained.
 _SIMILAR = 0.4
 # Steps of one comparison and of all in a difference, and those that each pair of lines counts for besides.
-_STEPS, _STEPS_OF_ALL, _STEPS_OF_PAIR = 1_000_000, 2_000_000, 4_000
+_STEPS = 1_000_000
+_STEPS_OF_ALL = 2_000_000
+_STEPS_OF_PAIR = 4_000
 
 
 def opcodes(
@@ -27,8 +29,10 @@ def opcodes(
     """
     first = _common(one, other)
     last = _common(one[first:][::-1], other[first:][::-1])
-    end, other_end = len(one) - last, len(other) - last
-    old, new = one[first:end], other[first:other_end]
+    end = len(one) - last
+    other_end = len(other) - last
+    old = one[first:end]
+    new = other[first:other_end]
     counts = Counter(new)
     most = (len(old) + len(new) + sum(counts[item] for item in old)) * min(
         len(old), len(new)
@@ -59,7 +63,8 @@ def _common(one: Sequence[str], other: Sequence[str]) -> int:
 
 def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
     """Yield removed lines ("-"), added lines ("+") and one line (" ") around each change, in parts."""
-    one, other = old.splitlines(), new.splitlines()
+    one = old.splitlines()
+    other = new.splitlines()
     codes, _ = opcodes(one, other)
     budget = _STEPS_OF_ALL
     for place, (action, begin, end, first, last) in enumerate(codes):
@@ -85,7 +90,8 @@ def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
 def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], int]:
     """Return two lines in parts, and the steps taken; lines with little in common have one part each."""
     for pieces in _PIECES:
-        old_pieces, new_pieces = pieces.findall(old), pieces.findall(new)
+        old_pieces = pieces.findall(old)
+        new_pieces = pieces.findall(new)
         codes, most = opcodes(
             [*map(str.strip, old_pieces)], [*map(str.strip, new_pieces)], steps
         )

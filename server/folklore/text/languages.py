@@ -23,7 +23,9 @@ _WITHIN_WORDS = str.maketrans("", "", "'’-")
 _READ = 2_000
 # Least number of words of prose: more where no letter is a sign of a language, and for English, which short texts in
 # other languages are taken for. Of 36,000 texts in English about software or people, 3 were taken for another.
-_LEAST_WORDS, _LEAST_WORDS_OF_ASCII, _LEAST_WORDS_OF_ENGLISH = 3, 5, 12
+_LEAST_WORDS = 3
+_LEAST_WORDS_OF_ASCII = 5
+_LEAST_WORDS_OF_ENGLISH = 12
 # Least share of words of prose.
 _LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.

@@ -56,7 +56,8 @@ class LineReader:
             del self._rest[:-_MARGIN]
 
     def _ended(self) -> bytes | LongLine | None:
-        line, head = bytes(self._rest), self._head
+        line = bytes(self._rest)
+        head = self._head
         self._rest.clear()
         self._head = None
         if head is not None:

@@ -23,7 +23,8 @@ _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
 _MIN_SIMILARITY = 0.6
 # Names that are compared by their letters, and of these the most similar ones by their order too.
-_MAX_COMPARED, _MAX_ALIGNED = 1_000, 20
+_MAX_COMPARED = 1_000
+_MAX_ALIGNED = 20
 # Scripts of which letters look like letters of another one, and such letters of Cyrillic and Greek (Unicode TR 39).
 _CONFUSABLE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
 _LIKE_LATIN = frozenset("асеорхуѕіјһԁԛԝАВЕЅІЈКМНОРСТУХοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
@@ -102,7 +103,8 @@ def prefix_of(pattern: str) -> str | None:
     text = pattern.strip()
     if "*" not in text:
         return None
-    levels, separator = text[:-2], text[-2:-1]
+    levels = text[:-2]
+    separator = text[-2:-1]
     if not text.endswith("*") or separator not in (":", "/") or "*" in levels:
         problem = "a pattern ends with /* or :* and has no other *."
         raise InvalidInput("grant", problem, hint="For example: repo:acme/* or repo:*")
@@ -199,11 +201,14 @@ def from_remote(remote: str) -> str | None:
     """
     text = remote.strip()
     if url := _URL.match(text):
-        local, path = url[1] == "" or text.lower().startswith("file:"), unquote(url[2])
+        local = url[1] == "" or text.lower().startswith("file:")
+        path = unquote(url[2])
     elif short := _SSH_SHORT.fullmatch(text):
-        local, path = False, unquote(short[2])
+        local = False
+        path = unquote(short[2])
     else:
-        local, path = True, text
+        local = True
+        path = text
     levels = _levels_of(path, local=local)
     if url and (organisation := _VISUAL_STUDIO.fullmatch(url[1])):
         levels = [

@@ -25,7 +25,8 @@ def passages(text: str, size: int, longer_than: int) -> list[tuple[int, int]]:
     """
     if len(text) <= longer_than:
         return []
-    ranges, begin = [], 0
+    ranges = []
+    begin = 0
     while len(text) - begin > size / _LEAST:
         end = _end(text, begin + int(size * _LEAST), begin + size)
         ranges.append((begin, end))

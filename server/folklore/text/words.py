@@ -54,7 +54,8 @@ def differing_words(text: str, other: str) -> str:
 
     In long texts with many differences the order does not count.
     """
-    mine, theirs = text.split(), other.split()
+    mine = text.split()
+    theirs = other.split()
     blocks, steps = opcodes(mine, theirs, _STEPS)
     differing = [
         word

@@ -314,10 +314,8 @@ async def test_a_page_marks_learned_cues_and_removes_one(
 
 
 async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
-    one, other = (
-        await kept(team, "The depot opens at six."),
-        await kept(team, "The depot opens at six in summer."),
-    )
+    one = await kept(team, "The depot opens at six.")
+    other = await kept(team, "The depot opens at six in summer.")
     await ann.post(f"/memories/{one}/pin", pinned="yes")
     pinned = (await team.read(one)).pinned
     await ann.post(f"/memories/{one}/pin", pinned="")
@@ -391,12 +389,11 @@ async def test_a_reader_sees_no_change_and_may_make_none(
 async def test_anothers_memory_answers_as_one_that_never_was(
     team: Team, ann: Visitor
 ) -> None:
-    hidden, never = await kept(team, "Bob alone knows this.", "bob-private"), new_id()
+    hidden = await kept(team, "Bob alone knows this.", "bob-private")
+    never = new_id()
     for path in ("", "/edit", "/forget", "/erase", "/supersede", "/relate", "/merge"):
-        one, other = (
-            await ann.get(f"/memories/{hidden}{path}"),
-            await ann.get(f"/memories/{never}{path}"),
-        )
+        one = await ann.get(f"/memories/{hidden}{path}")
+        other = await ann.get(f"/memories/{never}{path}")
         assert (one.status_code, one.text.replace(str(hidden), "ID")) == (
             404,
             other.text.replace(str(never), "ID"),
@@ -439,7 +436,8 @@ async def test_hostile_texts_are_shown_as_they_are(team: Team, ann: Visitor) -> 
         paths=(HOSTILE[:60],),
         metadata={HOSTILE: HOSTILE},
     )
-    id_, other = await kept(team, draft), await kept(team, "The quay is long.")
+    id_ = await kept(team, draft)
+    other = await kept(team, "The quay is long.")
     await ann.post(f"/memories/{other}/relate", other=id_, type="near_to")
     await ann.post(
         f"/memories/{other}/supersede",

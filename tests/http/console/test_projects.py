@@ -219,10 +219,8 @@ async def test_each_role_sees_and_may_do_what_is_its_own(team: Team) -> None:
         team.visitor("rita", "dock:reader") as reader,
         team.visitor("adam", "dock:admin") as admin,
     ):
-        projects, page = (
-            texts(await reader.get("/projects")),
-            await reader.get("/project", project="dock"),
-        )
+        projects = texts(await reader.get("/projects"))
+        page = await reader.get("/project", project="dock")
         hidden = [
             await reader.get(path, project="safe")
             for path in ("/project", "/project/delete", "/project/export")

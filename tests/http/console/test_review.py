@@ -85,10 +85,8 @@ async def test_several_are_decided_at_once_and_one_that_changed_meanwhile_is_not
     team: Team,
 ) -> None:
     async with team.visitor("ann", "quays:writer") as ann:
-        one, other = (
-            await pair(team, "quays", "The northern ticket office"),
-            await pair(team, "quays", "A bakery by the sea"),
-        )
+        one = await pair(team, "quays", "The northern ticket office")
+        other = await pair(team, "quays", "A bakery by the sea")
         items = [await item_of(ann, "quays", ids[1]) for ids in (one, other)]
         await ann.post(f"/memories/{other[0]}/pin", pinned="yes")
 
@@ -188,10 +186,8 @@ async def test_a_reader_decides_nothing_and_another_sees_nothing(team: Team) -> 
         team.visitor("rita", "locks:reader") as rita,
         team.visitor("bob", "elsewhere:writer") as bob,
     ):
-        shown, refused = (
-            await rita.get("/review", project="locks"),
-            await rita.post("/review/apply", form),
-        )
+        shown = await rita.get("/review", project="locks")
+        refused = await rita.post("/review/apply", form)
         hidden = [
             await bob.get("/review", project="locks"),
             await bob.post("/review/apply", form),
@@ -207,10 +203,8 @@ async def test_a_reader_decides_nothing_and_another_sees_nothing(team: Team) -> 
 
 
 async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
-    token, said = (
-        await team.token("ann", "docks:writer"),
-        ["From now on we tie up at pier four.", "Never load at night."],
-    )
+    token = await team.token("ann", "docks:writer")
+    said = ["From now on we tie up at pier four.", "Never load at night."]
     async with httpx.AsyncClient(
         base_url=team.url,
         headers={**bearer(token.secret), "Folklore-Namespace": "docks"},
@@ -220,10 +214,8 @@ async def test_what_was_said_is_stored_or_dropped(team: Team) -> None:
             assert (await http.post("/api/hook", json=event)).is_success
     async with visiting(team.url, token.secret) as ann:
         await team.keep("The pier is long.", namespace="docks")
-        overview, before = (
-            texts(await ann.get("/review")),
-            texts(await ann.get("/review", project="docks")),
-        )
+        overview = texts(await ann.get("/review"))
+        before = texts(await ann.get("/review", project="docks"))
         stored = await ann.post(
             "/review/statement", project="docks", sentence=said[0], store=1
         )
@@ -265,11 +257,10 @@ async def test_an_injected_text_is_shown_exactly_to_its_person_and_to_the_owner(
         visiting(team.url, bob_token.secret) as bob,
         visiting(team.url, owner_token.secret) as owner,
     ):
-        hers, his = await ann.get("/injected"), await bob.get("/injected")
-        all_, own = (
-            await owner.get("/injected", everyone="1"),
-            await owner.get("/injected"),
-        )
+        hers = await ann.get("/injected")
+        his = await bob.get("/injected")
+        all_ = await owner.get("/injected", everyone="1")
+        own = await owner.get("/injected")
         tried = await bob.get("/injected", everyone="1", session="session-7")
 
     assert "three short tones" in given

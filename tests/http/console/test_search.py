@@ -247,10 +247,8 @@ async def test_a_reader_sees_only_what_was_granted(ann: Visitor) -> None:
 
 
 async def test_a_project_of_others_is_like_one_that_never_was(ann: Visitor) -> None:
-    other, none = (
-        await ann.http.get("/search?q=pier&project=yard"),
-        await ann.http.get("/search?q=pier&project=void"),
-    )
+    other = await ann.http.get("/search?q=pier&project=yard")
+    none = await ann.http.get("/search?q=pier&project=void")
 
     assert other.status_code == none.status_code == 404
     assert texts(other).replace("yard", "?") == texts(none).replace("void", "?")
@@ -330,7 +328,8 @@ async def test_the_results_of_a_question_and_the_counts_beside_them_are_of_one_r
 
 async def test_the_script_gets_the_same_answer_as_the_page(root: Visitor) -> None:
     address = "/search?q=ferry&project=harbour&tag=ferry"
-    page, answer = await root.http.get(address), await script(root, address)
+    page = await root.http.get(address)
+    answer = await script(root, address)
 
     assert answer.headers["content-type"] == "application/json"
     assert answer.json()["html"].strip() in page.text

@@ -181,7 +181,8 @@ async def test_a_malformed_secret_is_refused_without_a_statement(
 async def test_an_unknown_an_expired_and_an_ended_session_are_refused(
     server: Server, ann: CreatedToken
 ) -> None:
-    secret, ended = await server.sign_in(ann.secret), await server.sign_in(ann.secret)
+    secret = await server.sign_in(ann.secret)
+    ended = await server.sign_in(ann.secret)
 
     await server.sessions.end(ended)
     await server.sessions.end(ended)
@@ -201,7 +202,8 @@ async def test_a_revoked_or_expired_token_ends_its_sessions_at_every_server(
 ) -> None:
     other = Server(library)
     short = await person.create_token("bob", "harbour:reader", expires="1h")
-    secret, brief = await server.sign_in(ann.secret), await server.sign_in(short.secret)
+    secret = await server.sign_in(ann.secret)
+    brief = await server.sign_in(short.secret)
     link = await server.link(await server.tokens.admit(ann.secret))
     assert (await other.sessions.find(secret)).author == "ann"
     assert (await other.sessions.find(brief)).author == "bob"
@@ -292,7 +294,8 @@ async def test_a_link_lives_for_two_minutes_and_its_session_for_twelve_hours(
     server: Server, ann: CreatedToken
 ) -> None:
     caller = await server.tokens.admit(ann.secret)
-    late, timely = await server.link(caller), await server.link(caller)
+    late = await server.link(caller)
+    timely = await server.link(caller)
 
     server.now += LINK_LENGTH - timedelta(seconds=1)
     secret = await server.sessions.exchange(timely)
@@ -318,7 +321,8 @@ async def test_the_table_holds_neither_the_secret_nor_the_key(
     server: Server, ann: CreatedToken, connection: asyncpg.Connection
 ) -> None:
     caller = await server.tokens.admit(ann.secret)
-    secret, code = await server.sessions.begin(caller), await server.link(caller)
+    secret = await server.sessions.begin(caller)
+    code = await server.link(caller)
     assert caller.access is not None
     key = bytes.fromhex(caller.access.key)
 
@@ -347,7 +351,8 @@ async def test_a_sealed_key_under_another_session_opens_nothing(
 ) -> None:
     """A person who could copy columns between rows would still lack the other's cookie."""
     bob = await person.create_token("bob", "private:writer")
-    hers, his = await server.sign_in(ann.secret), await server.sign_in(bob.secret)
+    hers = await server.sign_in(ann.secret)
+    his = await server.sign_in(bob.secret)
     await connection.execute(
         """
         update console_sessions mine set token_id = his.token_id, sealed_key = his.sealed_key
@@ -408,7 +413,8 @@ async def test_a_read_only_server_begins_no_session_and_knows_those_of_others(
     server: Server, library: MemoryContext, ann: CreatedToken
 ) -> None:
     reading = Server(library, local=Caller("tester", may_write=False))
-    secret, code = await server.sign_in(ann.secret), await server.link(LOCAL)
+    secret = await server.sign_in(ann.secret)
+    code = await server.link(LOCAL)
 
     with pytest.raises(Refused, match="read-only"):
         await reading.sign_in(ann.secret)
@@ -427,10 +433,8 @@ async def test_without_the_database_no_caller_is_identified(
     await doorway.open()
     async with library_at(doorway.url) as behind:
         server = Server(behind)
-        secret, caller = (
-            await server.sign_in(ann.secret),
-            await server.tokens.admit(ann.secret),
-        )
+        secret = await server.sign_in(ann.secret)
+        caller = await server.tokens.admit(ann.secret)
         await doorway.shut()
 
         assert await server.sessions.find(secret) == UNIDENTIFIED

@@ -22,7 +22,8 @@ from tests.team import Team
 from tests.visitor import Visitor, texts, visiting
 from tests.waiting import STUCK
 
-OPEN, SECRET = "The mole is closed in November.", "Salaries are paid on the fifth."
+OPEN = "The mole is closed in November."
+SECRET = "Salaries are paid on the fifth."
 HOSTILE = "<script>alert(1)</script><b style='x'>\u202ebold\u0007</b> & \"quoted\" 💥"
 
 
@@ -84,7 +85,8 @@ def links(page: httpx.Response, pattern: str) -> list[str]:
 async def test_home_shows_to_each_person_what_that_person_may_read(
     ann: Visitor, bea: Visitor, payroll: str
 ) -> None:
-    hers, both = await ann.get("/"), await bea.get("/")
+    hers = await ann.get("/")
+    both = await bea.get("/")
 
     assert (hers.status_code, both.status_code) == (200, 200)
     assert OPEN in texts(hers)
@@ -182,7 +184,8 @@ async def test_many_projects_come_in_pages(team: Team) -> None:
     for place in range(25):
         await team.keep(f"text {place}", namespace=f"place/{place:02}")
     async with team.visitor("emma", "place/*:reader") as emma:
-        first, second = await emma.get("/"), await emma.get("/", projects=2)
+        first = await emma.get("/")
+        second = await emma.get("/", projects=2)
         wrong = await emma.get("/", projects="x")
 
     shown = [
@@ -221,7 +224,8 @@ async def test_the_timeline_shows_to_each_person_what_that_person_may_read(
     [id_] = await team.keep("The crane is red.", namespace=harbour)
     await recall(team, id_, harbour, by="cleo")
 
-    hers, both = texts(await ann.get("/timeline")), texts(await bea.get("/timeline"))
+    hers = texts(await ann.get("/timeline"))
+    both = texts(await bea.get("/timeline"))
 
     assert f"cleo recalled 1 memory in {harbour}" in hers
     assert f"root stored 1 memory in {harbour}" in hers
@@ -271,7 +275,8 @@ async def test_older_events_come_in_pages_without_javascript(
     for place in range(60):
         await team.keep(f"text number {place}.", namespace=harbour)
 
-    page, seen = await ann.get("/timeline"), []
+    page = await ann.get("/timeline")
+    seen = []
     while True:
         seen += re.findall(r"text number (\d+)\.", texts(page))
         older = links(page, "before=")
@@ -317,13 +322,15 @@ async def live(
     visitor: Visitor, last_id: str = "", **asked: str
 ) -> AsyncIterator[Stream]:
     """Open the live feed."""
-    stream, opened = Stream(), asyncio.Event()
+    stream = Stream()
+    opened = asyncio.Event()
     headers = {"Accept": "text/event-stream"} | (
         {"Last-Event-ID": last_id} if last_id else {}
     )
 
     async def read() -> None:
-        name, id_ = "message", ""
+        name = "message"
+        id_ = ""
         async with visitor.http.stream(
             "GET", "/live", params=asked, headers=headers, timeout=60
         ) as answer:

@@ -645,14 +645,13 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
 async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it_expires(
     owner: Person, jobs: BackgroundJobs
 ) -> None:
-    library, issuer = owner.library, FixedIssuer()
+    library = owner.library
+    issuer = FixedIssuer()
     server = Authentication(library, issuer=issuer)
 
     first = await server.authenticator().admit("an.access.token")
-    issuer.grants, issuer.rules = (
-        ("payments:reader", "board:reader"),
-        "the second rules",
-    )
+    issuer.grants = ("payments:reader", "board:reader")
+    issuer.rules = "the second rules"
     then = await server.authenticator().admit("an.access.token")
 
     made = await audited(owner, action="token_create")
@@ -991,10 +990,8 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
 
 async def test_tokens_are_created_while_others_are_used(owner: Person) -> None:
     """On Citus both lock reference tables."""
-    alice, principals = (
-        await holder(owner, "alice", "payments:reader"),
-        Principals(owner.library.database),
-    )
+    alice = await holder(owner, "alice", "payments:reader")
+    principals = Principals(owner.library.database)
 
     async def use() -> None:
         for second in range(20):

@@ -32,7 +32,9 @@ from tests.memory.auth.test_isolation import (
 )
 from tests.person import NOON, Person
 
-SHOP, DESK, NEAR = "repo:acme/shop", "repo:acme/desk", "repo:acmecorp/shop"
+SHOP = "repo:acme/shop"
+DESK = "repo:acme/desk"
+NEAR = "repo:acmecorp/shop"
 
 
 @pytest.fixture

@@ -21,11 +21,9 @@ from tests.servers import on_http, watched
 from tests.team import Team, called, connected as connected_over_http
 from tests.terminal import on_terminal
 
-FERRY, CRANE, GATE = (
-    "The ferry leaves at noon.",
-    "The crane is red.",
-    "The gate opens at dawn.",
-)
+FERRY = "The ferry leaves at noon."
+CRANE = "The crane is red."
+GATE = "The gate opens at dawn."
 WHOLE = ("detailed", "concise", "ids")
 
 

@@ -91,7 +91,8 @@ def test_paths_are_relative_to_the_root_of_the_repository(
 ) -> None:
     link = tmp_path / "link"
     link.symlink_to(repository.root)
-    here, below = copy_of(repository), copy_of(repository, "src")
+    here = copy_of(repository)
+    below = copy_of(repository, "src")
     linked = WorkingCopy(lambda: link / "src", lambda: "shop")
 
     for spelled in (
@@ -178,10 +179,8 @@ def test_a_commit_is_resolved_to_its_full_hash_and_contents(
 def test_a_file_that_changed_is_stale_since_the_first_change(
     repository: Repository,
 ) -> None:
-    anchor, folder = (
-        tie(repository, "src/a.py", "docs/x.md"),
-        tie(repository, "src", "."),
-    )
+    anchor = tie(repository, "src/a.py", "docs/x.md")
+    folder = tie(repository, "src", ".")
     repository.commit({"src/b.py": "b = 2\n"})
     assert mark(repository, anchor) is None
     first = repository.commit({"src/a.py": "a = 2\n"})
@@ -229,11 +228,9 @@ def test_the_commit_of_work_in_progress_makes_nothing_stale(
 
 
 def test_a_file_that_vanished_or_moved_is_stale(repository: Repository) -> None:
-    gone, moved, folder = (
-        tie(repository, "src/a.py"),
-        tie(repository, "src/b.py"),
-        tie(repository, "docs"),
-    )
+    gone = tie(repository, "src/a.py")
+    moved = tie(repository, "src/b.py")
+    folder = tie(repository, "docs")
     removed = repository.commit({"src/a.py": None})
     repository.git("mv", "src/b.py", "src/c é.py")
     repository.git("mv", "docs", "guide")
@@ -332,7 +329,8 @@ def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(
 def test_memories_of_several_commits_are_compared_each_with_its_own(
     repository: Repository,
 ) -> None:
-    anchors, changes = [], []
+    anchors = []
+    changes = []
     for number in range(2, 6):
         anchors.append(tie(repository, "src/a.py"))
         changes.append(repository.commit({"src/a.py": f"a = {number}\n"}))
@@ -420,7 +418,8 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(
     repository.commit({"src/a.py": "a = 2\n"})
     repository.git("config", "uploadpack.allowFilter", "true")
     clone = repository.clone(tmp_path / "partial", "--no-checkout", "--filter=tree:0")
-    ran, program = tmp_path / "ran", tmp_path / "evil.sh"
+    ran = tmp_path / "ran"
+    program = tmp_path / "evil.sh"
     program.write_text(f"#!/bin/sh\ntouch {ran}\n", encoding="utf-8")
     program.chmod(0o755)
     clone.git("config", "remote.origin.url", f"ext::{program}")
@@ -463,10 +462,8 @@ def test_a_worktree_and_a_submodule_are_compared_by_their_own_history(
         f"file://{inner.root}",
         "vendor",
     )
-    anchor, within = (
-        tie(repository, "src/a.py", "vendor"),
-        tie(repository, "vendor/lib.py"),
-    )
+    anchor = tie(repository, "src/a.py", "vendor")
+    within = tie(repository, "vendor/lib.py")
     repository.git("worktree", "add", "--quiet", "-b", "side", str(tmp_path / "side"))
     side = Repository(tmp_path / "side", repository.at)
     changed = side.commit({"src/a.py": "a = 2\n"})

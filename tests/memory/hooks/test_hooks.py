@@ -38,10 +38,8 @@ FACTS = (
     "The invoice service listens on port 8443.",
     "Ana prefers tabs in Makefiles and four spaces everywhere else.",
 )
-DEPLOY, PORT = (
-    "Where do we deploy the shop from?",
-    "Which port does the invoice service listen on?",
-)
+DEPLOY = "Where do we deploy the shop from?"
+PORT = "Which port does the invoice service listen on?"
 
 
 async def called(client: Client, **arguments: Any) -> str:
@@ -393,14 +391,10 @@ async def test_what_was_not_stored_is_proposed_until_it_is_stored_or_dropped(
 async def test_a_memory_settles_at_most_one_statement_and_reading_loses_none(
     client: Client, app: App
 ) -> None:
-    ada, ida = (
-        "From now on all release notes are written by Ada.",
-        "From now on all release notes are read by Ida.",
-    )
-    lamps, key = (
-        "We agreed that lamps are replaced by LEDs only.",
-        "Remember that the garage code changes each month.",
-    )
+    ada = "From now on all release notes are written by Ada."
+    ida = "From now on all release notes are read by Ida."
+    lamps = "We agreed that lamps are replaced by LEDs only."
+    key = "Remember that the garage code changes each month."
     await hook(client, f"{ada} {ida} {lamps}")
     await stop(client, "Done.")
     await kept(

@@ -97,10 +97,8 @@ async def test_expansion_adds_bridges_and_what_names_the_same_and_marks_them(
 async def test_forgotten_memories_leave_room_for_others_in_an_expansion(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    entity, kiel = (
-        ("entity:person:sarah",),
-        Draft("The regatta in Kiel.", tags=("entity:person:sarah",)),
-    )
+    entity = ("entity:person:sarah",)
+    kiel = Draft("The regatta in Kiel.", tags=("entity:person:sarah",))
     first, second, tied = await person.keep(
         kiel, "The regatta in Laboe.", "Protests are on Monday."
     )

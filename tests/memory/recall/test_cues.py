@@ -95,7 +95,8 @@ async def test_cues_leave_the_frequencies_of_words_in_contents_as_they_are(
             ExplainRequest(query="gate reviews Mondays", namespaces=(namespace,))
         )
 
-    plain, cued = await explained("plain"), await explained("cued")
+    plain = await explained("plain")
+    cued = await explained("cued")
 
     assert plain.words == cued.words
 

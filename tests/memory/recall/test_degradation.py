@@ -135,7 +135,8 @@ async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leave
     ]
     await keeper.keep(*turns)
     held = locked(connection, "embeddings")
-    candidates, reads = type(keeper.library.statements).candidates, list[bool]()
+    candidates = type(keeper.library.statements).candidates
+    reads = list[bool]()
 
     async def later(self: Any, scope: Any, query: Any) -> Any:
         reads.append(query.near is not None)

@@ -178,11 +178,9 @@ async def test_a_tag_that_is_new_is_found_though_the_word_was_common_a_moment_ag
 async def test_a_search_finds_a_phrase_which_a_recall_prefers_to_its_words(
     database: Database,
 ) -> None:
-    full, reversed_, proxy = (
-        "the connection pool is full",
-        "pool connection reversed",
-        "a timeout of the proxy",
-    )
+    full = "the connection pool is full"
+    reversed_ = "pool connection reversed"
+    proxy = "a timeout of the proxy"
     person = Person(MemoryContext.of(database, None))
     await person.keep(reversed_, full, proxy)
 

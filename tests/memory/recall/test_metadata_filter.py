@@ -28,7 +28,10 @@ TEXTS: dict[str, dict[str, Any] | None] = {
     },
     "harbour odd": {"team": 'a "b" \\ $', "ticket": {"id": "7"}, "draft": None},
 }
-RED, BLUE, ODD, PLAIN = "harbour red", "harbour blue", "harbour odd", "harbour plain"
+RED = "harbour red"
+BLUE = "harbour blue"
+ODD = "harbour odd"
+PLAIN = "harbour plain"
 
 
 @pytest.fixture

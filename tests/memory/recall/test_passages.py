@@ -191,7 +191,8 @@ async def test_facts_late_in_long_notes_are_found_through_an_index(
     person: Person, embedder: Embedder
 ) -> None:
     await person.keep(*notes(40, [fact for fact, _ in FACTS]))
-    indexes, library = VectorIndexes(person.library.database), person.library
+    indexes = VectorIndexes(person.library.database)
+    library = person.library
     for change in await indexes.index_changes(threshold=1_000):
         await indexes.apply(change)
     [space], model = await library.find_namespaces([]), await embedder.model()

@@ -274,7 +274,8 @@ async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(
     shop: Person, harbour: None
 ) -> None:
     first = await asked(shop, ABOUT_GATE, limit=2)
-    pages, cursor = [first], first.cursor
+    pages = [first]
+    cursor = first.cursor
     while cursor is not None:
         pages.append(await asked(shop, ABOUT_GATE, limit=2, cursor=cursor))
         cursor = pages[-1].cursor

@@ -137,7 +137,8 @@ async def test_an_empty_answer_does_not_blame_what_did_not_empty_it(
     person: Person, database: Database
 ) -> None:
     await person.keep("The cat is called Turing.")
-    notes, sure = Filters(kinds=("note",)), chosen(min_score=1.0)
+    notes = Filters(kinds=("note",))
+    sure = chosen(min_score=1.0)
 
     unsure = await person.recall(
         "the cat of somebody else", filters=notes, ranking=sure

@@ -239,7 +239,8 @@ class AtAnAngle(embedders.ByLetter):
 
     def __init__(self, cosine: float, *, contextual: bool) -> None:
         super().__init__()
-        self.cosine, self.contextual = cosine, contextual
+        self.cosine = cosine
+        self.contextual = contextual
 
     async def model(self) -> Model:
         return Model("fake", f"angle-{self.contextual}", 8, contextual=self.contextual)

@@ -16,11 +16,9 @@ from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
 
-CAT, DOG, LEASE = (
-    "The cat is called Turing.",
-    "The dog is called Hopper.",
-    "The lease ends in March.",
-)
+CAT = "The cat is called Turing."
+DOG = "The dog is called Hopper."
+LEASE = "The lease ends in March."
 ASKED = ("what is the cat called", "when does the lease end")
 
 

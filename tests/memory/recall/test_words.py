@@ -126,7 +126,8 @@ async def test_a_word_as_written_and_most_of_its_forms_are_found_in_every_langua
     for language, texts in TEXTS.items():
         namespace = "all" if together else language
         await reader.keep(*(text for text, _, _ in texts), namespace=namespace)
-    missing, inflected = [], []
+    missing = []
+    inflected = []
     for language, text, written, other in CASES:
         namespaces = ("all" if together else language,)
         if text not in contents(await reader.search(written, namespaces=namespaces)):
@@ -202,7 +203,8 @@ async def test_function_words_do_not_make_up_a_question(person: Person) -> None:
 
 
 async def test_phrases_and_operators_count_function_words(reader: Person) -> None:
-    use, do_not = "Use flag --by id.", "We do not use flag x."
+    use = "Use flag --by id."
+    do_not = "We do not use flag x."
     await reader.keep(use, do_not, "A feature of the flagship.")
 
     for query, found in (
@@ -285,10 +287,8 @@ async def test_accents_are_folded_both_ways(reader: Person) -> None:
         ) == [f"one {plain} two"]
 
 
-JAPANESE, MIXED = (
-    "東京都の連接池の設定を変更した。",
-    "Redisの接続数をmax_connectionsで決める",
-)
+JAPANESE = "東京都の連接池の設定を変更した。"
+MIXED = "Redisの接続数をmax_connectionsで決める"
 
 
 async def test_scripts_without_spaces_are_found_by_any_part(reader: Person) -> None:
@@ -381,7 +381,8 @@ def test_without_a_detector_frequent_words_name_the_language_of_most_texts_and_n
 async def test_a_language_is_detected_by_every_way_in(
     reader: Person, connection: asyncpg.Connection, client: Client
 ) -> None:
-    german, french = TEXTS["german"], TEXTS["french"]
+    german = TEXTS["german"]
+    french = TEXTS["french"]
     [id_, _, stated] = await reader.keep(
         german[0][0], "The queue is NATS.", Draft(french[0][0], language="dutch")
     )

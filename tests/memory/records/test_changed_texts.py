@@ -100,7 +100,8 @@ async def test_the_author_takes_a_text_back_by_writing_it_and_not_by_its_summary
 async def test_undo_and_redo_restore_who_changed_the_text(
     person: Person, bob: Person, rule: UUID
 ) -> None:
-    carol, dave = named(person, "carol", days=2), named(person, "dave", days=3)
+    carol = named(person, "carol", days=2)
+    dave = named(person, "dave", days=3)
     await bob.update(rule, content=OTHER)
     await carol.update(rule, content="Dumps are made no more.")
 

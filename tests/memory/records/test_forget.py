@@ -27,7 +27,8 @@ from tests.memory.records.test_store_concurrent import whole
 from tests.person import NOON, Person, contents
 from tests.waiting import STUCK
 
-RETENTION, HOUR = timedelta(days=30), timedelta(hours=1)
+RETENTION = timedelta(days=30)
+HOUR = timedelta(hours=1)
 # A unique word that no stemmer changes.
 SECRET = "xqzvortex"
 
@@ -169,7 +170,8 @@ async def everywhere(connection: asyncpg.Connection, needle: str) -> list[str]:
     )
     found = []
     for column in columns:
-        table, name = f'"{column["schema"]}"."{column["of"]}"', f'"{column["name"]}"'
+        table = f'"{column["schema"]}"."{column["of"]}"'
+        name = f'"{column["name"]}"'
         held = f"select count(*) from {table} where strpos(lower({name}::text), $1) > 0"
         raw = f"select count(*) from {table} where position(convert_to($1, 'UTF8') in {name}) > 0"
         kind = await connection.fetchval("select format_type(a.atttypid, null) from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2 and a.attname = $3", column["schema"], column["of"], column["name"])  # fmt: skip  # noqa: E501

@@ -16,11 +16,9 @@ from tests.memory.auth.test_isolation import holder, owner_of_two  # noqa: F401 
 from tests.memory.records.test_pinned import FILTER
 from tests.person import NOON, Person, contents
 
-OLD, NEW, OTHER = (
-    "We deploy on Mondays.",
-    "We deploy on Tuesdays, by the pipeline.",
-    "Deploys happen weekly.",
-)
+OLD = "We deploy on Mondays."
+NEW = "We deploy on Tuesdays, by the pipeline."
+OTHER = "Deploys happen weekly."
 
 
 async def merge(person: Person, target: UUID, *others: UUID, **fields: Any) -> Memory:

@@ -68,7 +68,8 @@ async def test_pages_are_those_of_a_sorted_whole(
                 key=lambda item: (key(item.memory), item.memory.id),
                 reverse=newest,
             )
-            listed, cursor = [], None
+            listed = []
+            cursor = None
             while True:
                 page = await person.list_memories(
                     limit=3, sort=sort, cursor=cursor, namespaces=namespaces

@@ -125,7 +125,8 @@ async def test_a_superseded_memory_supersedes_nothing_and_the_first_of_two_in_on
 
 async def test_each_removal_of_a_relation_is_reported_by_itself(person: Person) -> None:
     a, b, c, d = await person.keep("a", "b", "c", "d")
-    there, other_from = Relation(a, "causes", b), Relation(d, "causes", b)
+    there = Relation(a, "causes", b)
+    other_from = Relation(d, "causes", b)
     others = [
         Relation(a, "precedes", b),
         Relation(a, "causes", c),

@@ -217,7 +217,8 @@ def at_statement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[Callable[[int, Callable[[], object]], None]]:
     """Call a function during the n-th statement from now on."""
-    rows, row = Session.rows, Session.row
+    rows = Session.rows
+    row = Session.row
     left, act = -1, lambda: None
 
     def count() -> None:

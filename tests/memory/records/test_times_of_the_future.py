@@ -19,7 +19,8 @@ from tests.memory.transfer.test_transfer import Mover, new_mover  # noqa: F401 -
 from tests.person import NOON, Person, contents
 from tests.team import Team
 
-NEVER, NONE = "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z"
+NEVER = "9999-12-31T23:59:59Z"
+NONE = "0001-01-01T00:00:00Z"
 FAR = datetime(2999, 1, 1, tzinfo=UTC)
 ENDS = [
     NEVER,
@@ -237,7 +238,8 @@ async def test_pages_of_a_list_hold_each_memory_once(person: Person) -> None:
     await person.keep(*drafts)
     await person.at(NOON + timedelta(days=1)).keep("The last one.")
 
-    seen, cursor = list[str](), None
+    seen = list[str]()
+    cursor = None
     while True:
         answer = await person.call(ListRequest(limit=3, cursor=cursor))
         seen += contents(answer)

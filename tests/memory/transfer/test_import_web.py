@@ -20,7 +20,8 @@ class Site:
     """A web server on loopback: a page, a redirect to its other name, a large page, one nested deep, an image."""
 
     def __init__(self) -> None:
-        self.page, site = PAGE, self
+        self.page = PAGE
+        site = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:

@@ -17,7 +17,8 @@ from tests.fake_keys import MAKERS
 from tests.memory.transfer.test_transfer import Mover, batches_of_two, new_mover  # noqa: F401 - fixtures
 from tests.person import NOON, Person, contents
 
-A, B = UUID(int=1), UUID(int=2)
+A = UUID(int=1)
+B = UUID(int=2)
 STAMP = {"author": "sarah", "created_at": "2025-01-01T00:00:00+00:00"}
 MEMORIES: list[dict[str, Any]] = [
     {"id": str(A), "content": "one", "revision": 2},

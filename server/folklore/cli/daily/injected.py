@@ -34,7 +34,8 @@ from folklore.text.dates.distance import absolute_time
 @context_and_json
 def injected(ctx: click.Context, /, **options: Any) -> None:
     """Show what hooks injected into the sessions of your assistants: the text as it was given, tokens, later use."""
-    texts, zone = call(ctx, InjectedRequest(**options)), zone_of(ctx)
+    texts = call(ctx, InjectedRequest(**options))
+    zone = zone_of(ctx)
     print_either(
         {"injected": [_row(text, zone) for text in texts]},
         lambda: _print(ctx, texts, zone),

@@ -46,7 +46,8 @@ def recall(
 
     Quote it: the shell removes "…" from a phrase and expands *. One word that begins with a dash comes after --.
     """
-    query, also = " ".join(options.pop("query")), options.pop("also")
+    query = " ".join(options.pop("query"))
+    also = options.pop("also")
     terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(

@@ -100,7 +100,8 @@ class _Session:
         await self._call(decided.request)
         if not decided.is_relation:
             return self._changed(_DONE[decision], decided.changed)
-        newer, older = short(decided.changed.id), short(item.memories[0].id)
+        newer = short(decided.changed.id)
+        older = short(item.memories[0].id)
         how = f"folklore relate {newer} {'contradicts' if decision == 'contradicts' else DISTINCT} {older} --remove"
         return self._done(_ON_BOTH.get(decision, _DONE[decision]), how, decided.undo)
 
@@ -123,10 +124,8 @@ class _Session:
             raise NotFound(result.failed[0].reason)
 
     def _changed(self, done: str, memory: Memory) -> str:
-        id_, undo = (
-            short(memory.id),
-            requests.UndoRequest(id=memory.id, namespaces=(self.namespace,)),
-        )
+        id_ = short(memory.id)
+        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
         return self._done(f"{done} {id_}", f"folklore undo {id_}", undo)
 
     def _done(self, done: str, how: str, undo: Any) -> str:
@@ -198,7 +197,9 @@ def review(
     what is used most and has no cues; the prompt `review` lets an assistant write them.
     """
     asks = sys.stdin.isatty() and sys.stdout.isatty()
-    zone, reasons, copy = zone_of(ctx), only or _USUAL, working_copy(settings_of(ctx))
+    zone = zone_of(ctx)
+    reasons = only or _USUAL
+    copy = working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
         items = _items(

@@ -95,7 +95,8 @@ def status(ctx: click.Context) -> None:
 @context_and_json
 def log(ctx: click.Context, /, **options: Any) -> None:
     """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
-    entries, zone = call(ctx, LogRequest(**options)), zone_of(ctx)
+    entries = call(ctx, LogRequest(**options))
+    zone = zone_of(ctx)
     print_either(
         {"log": [_log_row(entry, zone) for entry in entries]},
         lambda: _print_log(ctx, entries, zone),
@@ -157,7 +158,8 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
         or settings.namespace
         or project_namespace(working_directory(os.environ), settings.remote)
     )
-    here, failed = settings.server is None, list[JobState]()
+    here = settings.server is None
+    failed = list[JobState]()
     where = f"server {settings.server}"
     if here:
         jobs = (await operations.call(JobsRequest())).jobs
@@ -185,7 +187,9 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
 
 
 def _print(ctx: click.Context, overview: Overview) -> None:
-    state, namespace, zone = overview.status, overview.namespace, zone_of(ctx)
+    state = overview.status
+    namespace = overview.namespace
+    zone = zone_of(ctx)
     size = "no memories yet" if namespace is None else _memories(namespace.memories)
     print_line(f"{overview.project}: {size}", bold=True)
     _print_others(overview)
@@ -246,7 +250,8 @@ def _count(number: int) -> str:
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:
-    state, namespace = overview.status, overview.namespace
+    state = overview.status
+    namespace = overview.namespace
     model = state.model
     return {
         "project": overview.project,

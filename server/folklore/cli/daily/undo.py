@@ -208,7 +208,8 @@ async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) ->
 
 def _in_force(history: History, entry: Event) -> bool:
     """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
-    memory, changes = history.memory, _lasting_changes(history)
+    memory = history.memory
+    changes = _lasting_changes(history)
     if entry.action == "store":
         lasts = memory.created_at == entry.at and memory.forgotten_at is None
     else:

@@ -75,7 +75,8 @@ def store(
 
     A known text is not stored twice.
     """
-    namespace, supersedes = options.pop("namespace"), options.pop("supersedes")
+    namespace = options.pop("namespace")
+    supersedes = options.pop("supersedes")
     content = _stdin() if text == ("-",) else " ".join(text) or _written()
     stated = opt.fields_from(fields)
     tags = stated.pop("tags", ())
@@ -179,7 +180,8 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
         [memory],
         lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces),
     ).memory
-    now, edited = former, edited_text(former)
+    now = former
+    edited = edited_text(former)
     if edited is not None:
         with _keeping(str(former.id), edited):
             now = call(ctx, edit_request(former, edited, namespaces))

@@ -97,7 +97,8 @@ backups = click.Group("backups", help="Backups in the folder of backups.")
 @context_and_json
 def list_(ctx: click.Context) -> None:
     """List the backups, newest first."""
-    backups, zone = archives(backup_folder(local_settings(ctx))), zone_of(ctx)
+    backups = archives(backup_folder(local_settings(ctx)))
+    zone = zone_of(ctx)
     rows = [
         (
             archive.manifest.created_at.astimezone(zone),
@@ -179,7 +180,8 @@ def _with_store(ctx: click.Context, work: Callable[[Store], Awaitable[Value]]) -
 
 
 def _document(archive: Archive) -> dict[str, object]:
-    manifest, verified = archive.manifest, archive.verified_at
+    manifest = archive.manifest
+    verified = archive.verified_at
     return {
         "file": str(archive.path),
         "created_at": manifest.created_at.isoformat(),

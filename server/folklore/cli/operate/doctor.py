@@ -80,14 +80,16 @@ def doctor(ctx: click.Context) -> None:
     try:
         settings = settings_of(ctx)
     except ConfigInvalid as error:
-        checks, code = [Check("settings", "failed", error.message, error.hint)], 1
+        checks = [Check("settings", "failed", error.message, error.hint)]
+        code = 1
     else:
         exam = asyncio.run(
             _examine(settings)
             if settings.server is None
             else examine_server(settings, zone_of(ctx))
         )
-        checks, code = exam.checks, exam.exit_code
+        checks = exam.checks
+        code = exam.exit_code
     value = {
         "ok": code == 0,
         "checks": [requests.without_nulls(asdict(check)) for check in checks],
@@ -133,7 +135,8 @@ async def _settings(exam: Examination) -> str:
 async def _project(exam: Examination) -> str:
     """Name the namespace of this directory, which an earlier version may have named."""
     assert exam.address is not None
-    settings, directory = exam.settings, working_directory(os.environ)
+    settings = exam.settings
+    directory = working_directory(os.environ)
     if settings.namespace is not None:
         return f"{settings.namespace}, by the setting namespace"
     project = await asyncio.to_thread(project_namespace, directory, settings.remote)
@@ -313,7 +316,8 @@ async def _round_trip(memory: MemoryContext) -> None:
 async def check_token(dsn: str) -> None:
     """Recall as the owner and with a token, of memories that are erased afterwards. Raises FolkloreError."""
     check = f"folklore-check-{uuid4().hex}"  # random: the namespaces that are erased have no memory of a user
-    readable, foreign = f"{check}/granted", f"{check}/foreign"
+    readable = f"{check}/granted"
+    foreign = f"{check}/foreign"
     async with Database(dsn, PoolLimits(minimum=0, maximum=4)) as database:
         context = RequestContext(
             MemoryContext.of(database, None), Caller(check), datetime.now(UTC)

@@ -193,7 +193,8 @@ class _Site:
         else:  # an entry of an earlier installation would start a second server
             former = _our_entry(client, path)
             settings = changes.uninstall(path, client.section) if former else None
-        files, server_in = plugin.files_of(client.parts, self.command), client.in_folder
+        files = plugin.files_of(client.parts, self.command)
+        server_in = client.in_folder
         folder = client.folder(self.machine)
         folder_change = plugin.install_folder(
             folder, files, server_in=server_in, former=former, force=force
@@ -283,7 +284,8 @@ def install(
     never in the settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the
     token in FOLKLORE_TOKEN.
     """
-    settings, flags = settings_of(ctx), ctx.find_root().obj
+    settings = settings_of(ctx)
+    flags = ctx.find_root().obj
     project = _project(scope)
     command = own_command(
         sys.executable, options_for_assistants(settings, flags["config"])
@@ -331,7 +333,8 @@ def uninstall(
 
     Memories and tokens stay.
     """
-    settings, by_name = settings_of(ctx), _are_named(clients)
+    settings = settings_of(ctx)
+    by_name = _are_named(clients)
     site = _Site(Machine(), _project(scope))
     selected, _ = site.usable(
         [CLIENTS[name] for name in (dict.fromkeys(clients) if by_name else CLIENTS)],

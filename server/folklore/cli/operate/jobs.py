@@ -50,14 +50,16 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> int:
 @context_and_json
 def status(ctx: click.Context) -> None:
     """Show the last run of each job and when it is due again."""
-    info, zone = call(ctx, JobsRequest()), zone_of(ctx)
+    info = call(ctx, JobsRequest())
+    zone = zone_of(ctx)
     rows = [_row(job, info, zone) for job in definitions.JOBS]
     columns = ["job", "state", "last_run", "seconds", "done", "next_due", "error"]
     print_either({"jobs": rows}, lambda: print_rows(rows, columns))
 
 
 def _row(job: "Job", info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
-    state, scheduled = info.row(job.name), job.name in info.scheduled
+    state = info.row(job.name)
+    scheduled = job.name in info.scheduled
     row: dict[str, Any] = {
         "job": job.name,
         "about": job.about,

@@ -51,7 +51,8 @@ else:  # one process needs few of them
     http_beside = Lazy("folklore.http.server.beside")
     http_local = Lazy("folklore.http.server.local")
     http_serve = Lazy("folklore.http.server.serve")
-    in_memory, mcp_server = Lazy("folklore.mcp.in_memory"), Lazy("folklore.mcp.server")
+    in_memory = Lazy("folklore.mcp.in_memory")
+    mcp_server = Lazy("folklore.mcp.server")
     bridged_code = Lazy("folklore.memory.service.bridged_code")
 
 

@@ -188,7 +188,8 @@ async def _clock(exam: ServerExamination) -> str:
 
 async def _project(exam: ServerExamination) -> str:
     assert exam.caller is not None
-    namespace, role = exam.caller.namespace, exam.caller.role
+    namespace = exam.caller.namespace
+    role = exam.caller.role
     if namespace is None:
         return "none"
     if role is None and namespace == names.DEFAULT:
@@ -211,11 +212,9 @@ async def _assistants(exam: ServerExamination) -> str:
     titles: dict[str, list[str]] = defaultdict(list)
     for client in here:
         titles[_installation(client, exam.server)].append(client.title)
-    installed, missing, others = (
-        titles["of this server"],
-        titles["none"],
-        titles["another"],
-    )
+    installed = titles["of this server"]
+    missing = titles["none"]
+    others = titles["another"]
     hint = f"folklore install --server {exam.server}"
     if others:
         raise Doubt(

@@ -50,10 +50,8 @@ namespaces = click.Group(
 @context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
-    namespaces, zone = (
-        call(ctx, requests.ListNamespacesRequest(deleted=deleted)),
-        zone_of(ctx),
-    )
+    namespaces = call(ctx, requests.ListNamespacesRequest(deleted=deleted))
+    zone = zone_of(ctx)
     columns = f"{_NAMESPACE} deleted_at deleted_by" if deleted else _NAMESPACE
     rows = [
         row_of(item, columns, zone) | {"memories": item.memories or 0}
@@ -209,7 +207,8 @@ def restore(ctx: click.Context, name: str) -> None:
 @context_and_json
 def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
-    result, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
+    result = call(ctx, requests.StatsRequest(namespaces=namespaces))
+    zone = zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [
         count
@@ -344,10 +343,8 @@ def warn_unusable(made: CreatedToken | Invitation) -> None:
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
-    tokens, zone = (
-        call(ctx, requests.ListTokensRequest(principal=name, all=all_)),
-        zone_of(ctx),
-    )
+    tokens = call(ctx, requests.ListTokensRequest(principal=name, all=all_))
+    zone = zone_of(ctx)
     rows = [
         row_of(item, "id name=principal", zone)
         | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
@@ -398,7 +395,8 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
 def audit(ctx: click.Context, /, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
     request = requests.AuditRequest(**options)
-    entries, zone = call(ctx, request), zone_of(ctx)
+    entries = call(ctx, request)
+    zone = zone_of(ctx)
     rows = [
         {name: value for name, value in row_of(item, _ENTRY, zone).items() if value}
         for item in entries

@@ -200,7 +200,8 @@ def _origin(
     That is the repository, for every clone of it; else, and for a user's `personal` pages, the folder on this machine.
     """
     folder = path if path.is_dir() else path.parent
-    namespace, root = project_namespace(folder), repository_root(folder)
+    namespace = project_namespace(folder)
+    root = repository_root(folder)
     if personal or namespace == names.DEFAULT or not path.is_relative_to(root):
         # As a digest: others who read the memories need not know the names of this machine and its folders.
         place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[
@@ -264,10 +265,8 @@ def _git(path: Path, options: Options) -> Iterator[Target]:
             json.loads(line)["content"].partition("\n")[0] for line in commits
         )
         yield Target("git log", namespace, numbered(commits), titles=titles)
-    decisions, contributing = (
-        page_files.decision_files(root),
-        page_files.contributing_files(root),
-    )
+    decisions = page_files.decision_files(root)
+    contributing = page_files.contributing_files(root)
     if decisions:
         pages = Pages(
             "decisions",
@@ -347,7 +346,8 @@ def _project_notes(
     path: Path, root: Path, origin: str, options: Options
 ) -> Iterator[Target]:
     """Yield the notes on the project that a path below `projects` is of, else on all projects."""
-    resolver, below = ClaudeProjects(root, options.remote), path.relative_to(root).parts
+    resolver = ClaudeProjects(root, options.remote)
+    below = path.relative_to(root).parts
     projects = root / "projects"
     for folder in (
         [projects / below[1]]
@@ -358,7 +358,8 @@ def _project_notes(
         files = list(page_files.claude_files(memory, root)) if memory.exists() else []
         if not files:
             continue
-        namespace, reason = options.namespace or _mapped(folder, options.mapping), ""
+        namespace = options.namespace or _mapped(folder, options.mapping)
+        reason = ""
         if namespace is None:
             namespace, reason = resolver.namespace(folder)
         pages = Pages("claude-memory", origin, files, _below(memory, root))

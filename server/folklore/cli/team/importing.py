@@ -126,7 +126,8 @@ def import_(
         raise InvalidInput(
             "FILE", f"one file or folder is imported at a time, got {len(files)}."
         )
-    mapping, private_hosts = options.pop("mapping"), options.pop("private_hosts")
+    mapping = options.pop("mapping")
+    private_hosts = options.pop("private_hosts")
     options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])

@@ -87,7 +87,8 @@ def invite(
             hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer",
         )
     address = _public_address(settings_of(ctx), url)
-    result, zone = call(ctx, InviteRequest(grants=full_grants, **options)), zone_of(ctx)
+    result = call(ctx, InviteRequest(grants=full_grants, **options))
+    zone = zone_of(ctx)
     line = join_line(address, result.code)
     value: dict[str, Any] = {
         "id": str(result.id),

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     import bs4
     import markdownify
 else:
-    bs4, markdownify = Lazy("bs4"), Lazy("markdownify")
+    bs4 = Lazy("bs4")
+    markdownify = Lazy("markdownify")
 
 _MOST_PAGES = 100
 _SECONDS = 20.0  # for one page, redirects included
@@ -108,11 +109,10 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
 def _checked(url: str, private_hosts: Collection[str]) -> tuple[httpx.URL, Any]:
     """Return the URL with the address of its host in place of the name, and its parts. Raises InvalidInput."""
     try:
-        parts, target = urlsplit(url), httpx.URL(url)
-        host, port = (
-            parts.hostname or "",
-            parts.port or (443 if parts.scheme == "https" else 80),
-        )
+        parts = urlsplit(url)
+        target = httpx.URL(url)
+        host = parts.hostname or ""
+        port = parts.port or (443 if parts.scheme == "https" else 80)
     except (ValueError, httpx.InvalidURL):
         raise InvalidInput(
             "FILE",

@@ -175,7 +175,8 @@ class NamespaceTransaction(Transaction):
         super().__init__(
             session, namespace=id_, now=now, author=caller.author, agent=caller.agent
         )
-        self.namespace, self.name = id_, name
+        self.namespace = id_
+        self.name = name
         self.now = now
         self.caller = caller
         self._language = language

@@ -55,10 +55,8 @@ class Embedded:
 
         Each is memory, passage, number of passages, begin, end, share of the text, vector, vector of the cues.
         """
-        number, length = (
-            len(self.ranges),
-            max((end for _, end in self.ranges), default=0),
-        )
+        number = len(self.ranges)
+        length = max((end for _, end in self.ranges), default=0)
         cues = None if self.cues is None else HalfVector(self.cues)
         yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector), cues
         for place, ((begin, end), vector) in enumerate(

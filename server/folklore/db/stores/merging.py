@@ -53,7 +53,8 @@ class Merge(Transaction):
         )
         self.source = NamespaceTransaction(session, source.id, caller, now)
         self.target = NamespaceTransaction(session, target.id, caller, now)
-        self._from, self._into = source, target
+        self._from = source
+        self._into = target
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""

@@ -8,10 +8,13 @@ from folklore.db.store import Store
 # Below every hash.
 _START = -(1 << 31) - 1
 # Memories and words that one transaction takes, so that those that change memories wait for tenths of a second.
-PACKED_AT_ONCE, _CLEANED_AT_ONCE = 2_000, 2_000
+PACKED_AT_ONCE = 2_000
+_CLEANED_AT_ONCE = 2_000
 # A namespace is packed from so many fresh memories on. A question reads the whole table of them. So from more than so
 # many in all on, small ones are packed too until half are left, and if it has more pages, all: a vacuum truncates it.
-_LARGE, _MOST_FRESH, _MOST_PAGES = 250, 4_000, 2_000
+_LARGE = 250
+_MOST_FRESH = 4_000
+_MOST_PAGES = 2_000
 
 
 class PostingStore(Store):
@@ -20,7 +23,8 @@ class PostingStore(Store):
     async def due(self) -> tuple[list[UUID], dict[UUID, int]]:
         """Return the namespaces to pack, and those to clean with how many memories were removed. One statement."""
         rows = await self.rows("postings/due", "fresh", most=PACKED_AT_ONCE)
-        remaining, namespaces = sum(row["fresh"] for row in rows), list[UUID]()
+        remaining = sum(row["fresh"] for row in rows)
+        namespaces = list[UUID]()
         left = _MOST_FRESH // 2 if remaining > _MOST_FRESH else remaining
         for row in rows:
             if row["fresh"] >= _LARGE or remaining > (

@@ -34,7 +34,8 @@ _HIDDEN = 40
 # Vectors that are asked of the index for each wanted memory: some are passages of one, some are hidden.
 _INDEXED_EACH = 5
 # Vectors that are compared in the time in which the index finds one, and how many it finds at least.
-_COMPARED, _FEWEST_HITS = 50, 100
+_COMPARED = 50
+_FEWEST_HITS = 100
 # Among the best, at most so many passages of one memory are expected.
 _PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
@@ -140,7 +141,8 @@ class RecallStatements:
         filters = scope.filters
         if filters.as_of is not None or not replace(filters, negations=None).selective:
             return scope
-        namespaces, limits = list(scope.namespaces), visibility(filters, scope.now)
+        namespaces = list(scope.namespaces)
+        limits = visibility(filters, scope.now)
         rows = await self._rows(
             "recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits
         )
@@ -154,7 +156,8 @@ class RecallStatements:
         self, terms: Sequence[tuple[str, str]], languages: Sequence[str]
     ) -> list[TermForm]:
         """Read the terms of an expression, as (text, column or "" for any)."""
-        texts, columns = [text for text, _ in terms], [column for _, column in terms]
+        texts = [text for text, _ in terms]
+        columns = [column for _, column in terms]
         rows = await self._rows(
             "recall/terms", terms=texts, columns=columns, languages=list(languages)
         )
@@ -308,7 +311,8 @@ class RecallStatements:
             )
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
-        begin, end = 0, fetch + fetch // 2  # few are hidden
+        begin = 0  # few are hidden
+        end = fetch + fetch // 2
         while begin < len(memories) and len(rows) < fetch:
             located = words.located(memories[begin:end])
             rows += await self._rows(
@@ -322,7 +326,8 @@ class RecallStatements:
                 fetch=fetch - len(rows),
                 **filters,
             )
-            begin, end = end, 10 * end
+            begin = end
+            end = 10 * end
         return await self._with_former(Hits.of(scope.within(rows)), scope, bm25, fetch)
 
     async def _with_former(
@@ -353,9 +358,12 @@ class RecallStatements:
         self, scope: Scope, query: CandidateQuery
     ) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, vectors, embedded = "recall/pool:no_vectors", dict[str, object](), None
+        name = "recall/pool:no_vectors"
+        vectors = dict[str, object]()
+        embedded = None
         if (near := query.near) is not None:
-            name, embedded = "recall/pool", _EMBEDDED
+            name = "recall/pool"
+            embedded = _EMBEDDED
             vectors = {"model": near.model, "query": HalfVector(near.vector)}
         statement, filters = seen(name, scope.filters, scope.now, embedded)
         read = {

@@ -219,12 +219,10 @@ class Candidate(NamedTuple):
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
         """Make it from a row of recall/pool."""
-        session, position, ids, vector = (
-            row["session"],
-            row["position"],
-            row["sources"],
-            row["vector"],
-        )
+        session = row["session"]
+        position = row["position"]
+        ids = row["sources"]
+        vector = row["vector"]
         return cls(
             row["id"],
             row,

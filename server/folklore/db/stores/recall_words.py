@@ -115,10 +115,8 @@ class ScopeWords:
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
         word = word_of(lexeme)
-        entries, nothing = (
-            self.entries.get(word),
-            Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0)),
-        )
+        entries = self.entries.get(word)
+        nothing = Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
         fresh = self.fresh.get(word, nothing)
         if entries is None:
             return None if self.packed.get(word) else fresh
@@ -146,7 +144,9 @@ class ScopeWords:
 
         A word of cues adds its weight once, whatever the length of the text.
         """
-        query, evidences, masses = bm25.query, [np.zeros(0)], [np.zeros(0)]
+        query = bm25.query
+        evidences = [np.zeros(0)]
+        masses = [np.zeros(0)]
         groups = [np.zeros(0, np.int64)]
         for cue in bm25.cues.values():
             held = self.holding_in_cues(cue.lexemes)
@@ -180,7 +180,9 @@ class ScopeWords:
 
     def located(self, memories: NDArray[np.int64]) -> dict[str, list[object]]:
         """Return where memories are, as recall/keyword takes it: namespaces, numbers of packed, ids of fresh."""
-        spaces, numbers, ids = list[object](), list[object](), list[object]()
+        spaces = list[object]()
+        numbers = list[object]()
+        ids = list[object]()
         for memory in memories.tolist():
             if memory >= _FRESH:
                 begin = 16 * int(self.fresh_rows[memory - _FRESH])
@@ -209,7 +211,8 @@ def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
     }
     every = np.frombuffer(b"".join(spaces for spaces, *_ in joined.values()), "S16")
     distinct, places = np.unique(every, return_inverse=True)
-    matches, begin = {}, 0
+    matches = {}
+    begin = 0
     for word, (spaces, counts, raw) in joined.items():
         end = begin + len(spaces) // 16
         entries = np.frombuffer(
@@ -239,7 +242,8 @@ def _fresh(
     entries = np.flatnonzero(table[hashes.astype(np.int32) & 0xFFFF])
     places = np.searchsorted(targets, hashes[entries])
     same = targets[np.minimum(places, len(targets) - 1)] == hashes[entries]
-    entries, places = entries[same], places[same]
+    entries = entries[same]
+    places = places[same]
     rows = np.searchsorted(
         np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right"
     )

@@ -458,7 +458,8 @@ def _memory_of(row: asyncpg.Record) -> TransferredMemory:
 
 def _vector_of(row: asyncpg.Record, model: KnownModel) -> ModelVector:
     identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
-    ranges, vectors = row["ranges"] or (), row["passages"] or ()
+    ranges = row["ranges"] or ()
+    vectors = row["passages"] or ()
     passages = [
         (begin, end, _halves(vector))
         for (begin, end), vector in zip(ranges, vectors, strict=True)

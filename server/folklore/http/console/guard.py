@@ -86,7 +86,8 @@ class ConsoleGuard:
             return await self._app(scope, receive, send)
         if scope["path"].startswith(_STATIC):
             return await self._app(scope, receive, _with_headers(send, keep=True))
-        request, send = Request(scope, receive), _with_headers(send)
+        request = Request(scope, receive)
+        send = _with_headers(send)
         visitor: Visitor | None = None
         try:
             visitor = await self._visitor(request)
@@ -203,10 +204,8 @@ async def _sign_in(request: Request) -> Response:
             Unauthenticated("missing", "The session has ended.", hint="Sign in again.")
         )
     if request.method == "POST":
-        length, type_ = (
-            request.headers.get("content-length", ""),
-            request.headers.get("content-type", ""),
-        )
+        length = request.headers.get("content-length", "")
+        type_ = request.headers.get("content-type", "")
         keeps_form = (
             length.isdecimal()
             and int(length) <= _FORM_LIMIT
@@ -217,7 +216,8 @@ async def _sign_in(request: Request) -> Response:
             await read_form(request) if keeps_form else ImmutableMultiDict(),
             401,
         )
-    path, query = request.scope["path"].lstrip("/"), request.url.query
+    path = request.scope["path"].lstrip("/")
+    query = request.url.query
     return redirection(
         address(request, "sign-in", next=f"{path}?{query}" if query else path)
     )

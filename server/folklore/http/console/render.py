@@ -60,7 +60,8 @@ def static_version() -> str:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the templates, read at the first page. Every value is escaped; an unknown name is an error."""
-    loader, undefined = jinja2.PackageLoader(_ROOM), jinja2.StrictUndefined
+    loader = jinja2.PackageLoader(_ROOM)
+    undefined = jinja2.StrictUndefined
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,

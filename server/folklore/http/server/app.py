@@ -82,7 +82,8 @@ def build_app(
     anything is closed. Where no token is needed, it admits this user's processes alone, or whoever reaches it if it is
     `open_to_all`.
     """
-    settings, limits = app.settings, limits or Limits()
+    settings = app.settings
+    limits = limits or Limits()
     oauth = settings.oauth
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(
@@ -93,11 +94,9 @@ def build_app(
     sessions = ConsoleSessions(
         app.memory, team.authenticator, lambda: app.caller, app.now
     )
-    health, metrics, exports = (
-        Health(app),
-        Metrics(app),
-        Exports(team.service, team.watch),
-    )
+    health = Health(app)
+    metrics = Metrics(app)
+    exports = Exports(team.service, team.watch)
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
     streamable = streamable_http(server, host, security, limits)
@@ -173,7 +172,8 @@ def build_console(app: App, host: str, limits: Limits) -> Starlette:
     sessions = ConsoleSessions(
         app.memory, team.authenticator, lambda: app.caller, app.now, by_link_alone=True
     )
-    health, metrics = Health(app), Metrics(app)
+    health = Health(app)
+    metrics = Metrics(app)
     exports = Exports(team.service, team.watch)
     routes: list[BaseRoute] = [
         Path("/healthz", health.alive),  # by which a server that starts names it

@@ -67,13 +67,16 @@ else:  # the libraries of MCP are two fifths of what a server imports, and hooks
 
 log = get_logger(__name__)
 
-AUTHOR, DIRECTORY = "Folklore-Author", "Folklore-Directory"
+AUTHOR = "Folklore-Author"
+DIRECTORY = "Folklore-Directory"
 # After its socket is removed, the server ends when no request has come for one second, at the latest after ten.
-_QUIET_SECONDS, _LAST_SECONDS = 1.0, 10.0
+_QUIET_SECONDS = 1.0
+_LAST_SECONDS = 10.0
 _LIMITS = Limits()
 _LOOPBACK = "127.0.0.1"
 # How long MCP, which no session has called yet, leaves the processor to the start and to what comes first then.
-_START_SECONDS, _FIRST_SECONDS = 5.0, 1.0
+_START_SECONDS = 5.0
+_FIRST_SECONDS = 1.0
 
 
 def run(
@@ -88,7 +91,8 @@ def run(
         update={"http": HttpSettings(port=settings.http.port)}
     )
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-    app, guard = App(settings), ConnectionGuard(_LIMITS, admits=_is_of_this_user)
+    app = App(settings)
+    guard = ConnectionGuard(_LIMITS, admits=_is_of_this_user)
     console = _Console(app, server)
     ending = _Ending(
         server, inode, console, guard, settings.engine.idle_minutes * 60 or sys.maxsize
@@ -140,7 +144,8 @@ class _Console:
                 [listening] = bind(_LOOPBACK, self._app.settings.http.port)
             except ConfigInvalid:  # another program has it
                 [listening] = bind(_LOOPBACK, 0)
-            app, limits = self._app, self.guard.limits
+            app = self._app
+            limits = self.guard.limits
             inner = _Inner(
                 uvicorn_config(
                     app.settings,
@@ -430,7 +435,8 @@ class _LocalCaller:
     """ASGI middleware that sets the caller: the user, under the name that the request states."""
 
     def __init__(self, app: ASGIApp, local: App) -> None:
-        self._app, self._local = app, local
+        self._app = app
+        self._local = local
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         caller = self._local.caller

@@ -24,7 +24,9 @@ Address = tuple[str, int]
 # Headers of proxies: the client of the connection is then not whose request it is.
 FORWARDED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
-_SOCK_DIAG, _BY_FAMILY, _REQUEST = 4, 20, 1
+_SOCK_DIAG = 4
+_BY_FAMILY = 20
+_REQUEST = 1
 _ANY_STATE = 0xFFFFFFFF
 _SYN_SENT = 2
 _NO_COOKIE = (0xFFFFFFFF, 0xFFFFFFFF)
@@ -146,7 +148,8 @@ def require_own_user() -> None:
 
 def _problem(scope: Scope, peer: Peer | None) -> str | None:
     """Return in words why a request is not of this user; None if it is."""
-    client, server = scope.get("client"), scope.get("server")
+    client = scope.get("client")
+    server = scope.get("server")
     if client is None or server is None or server[1] is None:
         return "it is not known whose this request is"
     if peer is None:

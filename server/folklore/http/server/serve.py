@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     from folklore.http import team
     from folklore.http.server import app as http_app, metrics
 else:  # the user's server, which is waited for, needs none of them
-    team, metrics = Lazy("folklore.http.team"), Lazy("folklore.http.server.metrics")
+    team = Lazy("folklore.http.team")
+    metrics = Lazy("folklore.http.server.metrics")
     http_app = Lazy("folklore.http.server.app")
 
 log = get_logger(__name__)
@@ -244,7 +245,8 @@ def uvicorn_config(
 ) -> uvicorn.Config:
     """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
     guard = guard or ConnectionGuard(LIMITS)
-    http, limits = settings.http, guard.limits
+    http = settings.http
+    limits = guard.limits
     tls = None if http.tls_cert is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
         cast(
@@ -400,7 +402,8 @@ def tls_context(certificate: Path | None, key: Path | None) -> ssl.SSLContext | 
             "is not set.",
             hint="TLS needs both http.tls_cert and http.tls_key.",
         )
-    certificate, key = expanded(certificate), expanded(key)
+    certificate = expanded(certificate)
+    key = expanded(key)
     for setting, path in (("http.tls_cert", certificate), ("http.tls_key", key)):
         try:
             path.open("rb").close()

@@ -37,10 +37,8 @@ async def read_audit(
     namespaces = await context.memory.find_namespaces(request.namespaces)
     for namespace in namespaces:
         require(context.caller, namespace.name, "admin", dry_run=True)
-    audit, places = (
-        Audit(context.memory.root.database),
-        [namespace.id for namespace in namespaces],
-    )
+    audit = Audit(context.memory.root.database)
+    places = [namespace.id for namespace in namespaces]
     places += [] if request.namespaces else [NOWHERE]
     after_at = None
     if (

@@ -14,7 +14,8 @@ async def describe_caller(
     context: RequestContext, _request: CallerRequest
 ) -> CallerInfo:
     """Return the caller's name, grants and end of the token, the project of the request, and the server's time."""
-    caller, project = context.caller, context.project()
+    caller = context.caller
+    project = context.project()
     return CallerInfo(
         principal=caller.author,
         owner=caller.access is None,

@@ -52,7 +52,8 @@ class ConsoleSessions:
                 hint="Try again.",
             )
         _require_sessions(caller)
-        secret, now = secrets.token_urlsafe(32), self.now()
+        secret = secrets.token_urlsafe(32)
+        now = self.now()
         session = _new_session(caller, secret, now + SESSION_LENGTH)
         await (await self._store()).insert(session, "sign_in", caller=caller, now=now)
         return secret
@@ -65,7 +66,8 @@ class ConsoleSessions:
         if not _SECRET.fullmatch(code):
             return None
         _require_sessions(self.local())
-        secret, now = secrets.token_urlsafe(32), self.now()
+        secret = secrets.token_urlsafe(32)
+        now = self.now()
         session = await (await self._store()).exchange(
             _digest(code),
             digest=_digest(secret),

@@ -89,7 +89,8 @@ class DenialLog:
             if not self._closing.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), self._seconds)
-            counts, self._counted = self._counted, {}
+            counts = self._counted
+            self._counted = {}
             for denial, (count, at) in counts.items():
                 try:
                     await self._record(denial, count, at)

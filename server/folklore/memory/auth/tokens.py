@@ -63,7 +63,8 @@ def with_checksum(random: str) -> str:
 
     The checksum shows a typing error without a look into the database, and lets a scanner of leaks recognise a token.
     """
-    rest, digits = zlib.crc32(random.encode()), ""
+    rest = zlib.crc32(random.encode())
+    digits = ""
     for _ in range(6):
         rest, digit = divmod(rest, len(_DIGITS))
         digits = _DIGITS[digit] + digits
@@ -188,7 +189,8 @@ async def store_external_token(
         principal, [name for name, _ in by_name.values()], limited=True
     )
     grants = [(ids[name], role) for name, (_, role) in by_name.items()]
-    issuer, end = identity.issuer, identity.expires_at
+    issuer = identity.issuer
+    end = identity.expires_at
     token = NewToken(
         new_id(),
         name,
@@ -209,10 +211,8 @@ async def list_tokens(
 ) -> tuple[Token, ...]:
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
-    principals, principal = (
-        Principals(context.memory.database),
-        principal_of(request.principal),
-    )
+    principals = Principals(context.memory.database)
+    principal = principal_of(request.principal)
     return tuple(
         await principals.list_tokens(
             now=context.now, principal=principal, every=request.all

@@ -190,12 +190,15 @@ class Git:
 def _read_changes(output: bytes) -> Iterator[Change]:
     """Read `git log --raw -z`: a commit, then for each file its entry and one path, or two of a renamed file."""
     parts = iter(output.split(b"\0"))
-    commit, at = "", 0
+    commit = ""
+    at = 0
     for part in parts:
         if head := _COMMIT.search(part):
-            commit, at = head[1].decode(), int(head[2])
+            commit = head[1].decode()
+            at = int(head[2])
         elif entry := _ENTRY.match(part):
-            kind, path = entry[4].decode(), os.fsdecode(next(parts, b""))
+            kind = entry[4].decode()
+            path = os.fsdecode(next(parts, b""))
             to = os.fsdecode(next(parts, b"")) if kind in "RC" else ""
             yield Change(
                 commit, at, kind, entry[2].decode(), entry[3].decode(), path, to

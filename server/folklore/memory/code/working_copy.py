@@ -247,7 +247,8 @@ class WorkingCopy:
         self, git: Git, objects: _Objects, suspects: Set[_Suspect]
     ) -> Mapping[_Suspect, Stale | None]:
         """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
-        head, root = objects.head, objects.root
+        head = objects.head
+        root = objects.root
         cache = (
             self._known[1] if self._known[0] == head else {}
         )  # of one commit: the next one may change any file
@@ -319,7 +320,8 @@ class _Objects:
 def _anchored(item: Tied, objects: _Objects) -> Tied:
     """Return paths with the full hash of their commit, the present one if none is stated, and their contents there."""
     inside = [path for path in item.paths if is_inside(path)]
-    head, commit = objects.head, objects.commit(item.revision)
+    head = objects.head
+    commit = objects.commit(item.revision)
     then = item.revision if commit not in ("", head) else ""
     blobs = tuple(
         f"{id_} {path}" for path in inside if (id_ := objects.content(then, path))
@@ -336,14 +338,17 @@ def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
 
     A file that git does not have, and that is here, did not vanish.
     """
-    suspects, contents, commit = [], anchor.contents, objects.commit(anchor.revision)
+    suspects = []
+    contents = anchor.contents
+    commit = objects.commit(anchor.revision)
     for path in anchor.paths if objects.head else ():
         now, type_ = objects.file("HEAD", path)
         committed, _ = objects.file(anchor.revision, path)
         content = contents.get(path) or committed
         differs = now != content if now else not _exists(objects.root, path)
         if differs and is_inside(path) and path != ROOT and type_ != "tree":
-            clean, at = content == committed != "", int(anchor.at.timestamp())
+            clean = content == committed != ""
+            at = int(anchor.at.timestamp())
             suspects.append(_Suspect(path, content, clean, not now, commit, at))
     return suspects
 

@@ -77,7 +77,8 @@ async def concerned_by(
 async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
     if scope.space is None or scope.space.empty:
         return []
-    names, filters = {scope.space.id: scope.space.name}, Filters(paths=(edit.path,))
+    names = {scope.space.id: scope.space.name}
+    filters = Filters(paths=(edit.path,))
     words = QuestionWords.of(edit.words.split())
     page = await context.memory.memories.list(
         names, filters, limit=MOST_OF_EDIT, now=context.now
@@ -97,7 +98,8 @@ async def _sharing(
     outcome, matches = await recalled(
         context, scope, edit.words, _CANDIDATES, ("keyword",)
     )
-    words, hits = outcome.keyword.words, outcome.keyword.hits
+    words = outcome.keyword.words
+    hits = outcome.keyword.hits
     if words is None:
         return {}, ()
     rarest = math.log(1.0 + words.query.corpus.total)

@@ -28,11 +28,13 @@ from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import fact
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
-_SLOW, _LATE = 1.5, 4.0
+_SLOW = 1.5
+_LATE = 4.0
 # Days from which a note says "verify".
 _OLD = 30
 # Tokens of the text of a whole note, and of a headline.
-_FULL, _HEADLINE = 60, 13
+_FULL = 60
+_HEADLINE = 13
 # Tokens of the notes of a session until it is compacted: clients call hooks for tasks and results of subagents too.
 _SESSION_TOKENS = 4_000
 _BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
@@ -118,7 +120,8 @@ async def recalled(
 
 def fact_of(result: Recalled, words: QuestionWords) -> str:
     """Return what a whole note says: the text, of a long one the summary, or else the sentences that hold the words."""
-    memory, room = result.memory, _FULL * tokens.CHARACTERS_PER_TOKEN
+    memory = result.memory
+    room = _FULL * tokens.CHARACTERS_PER_TOKEN
     if memory.summary is not None and len(memory.content) > room:
         return fact(memory.summary, words, room)
     return fact(memory.content, words, room, result.passage)
@@ -264,7 +267,8 @@ async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Mat
 
 def note_of(context: RequestContext, match: Match) -> str:
     """Return a whole note: id, age, author, and the text or what of a long one matches."""
-    memory, stale = match.result.memory, match.result.stale
+    memory = match.result.memory
+    stale = match.result.stale
     days = max((context.now - memory.order_time).days, 0)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
     changed = f", {stale[0].path} changed since" if stale else ""

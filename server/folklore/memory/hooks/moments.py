@@ -41,7 +41,8 @@ _SPEAK_WITH_CUES = 1 / 4
 _SPEAK_WITHOUT = 1 / 8
 _BESIDE = 1 / 50
 # Matches that are looked at, of which some may have been given before, and notes of one moment.
-_MATCHES, _NOTES = 10, 3
+_MATCHES = 10
+_NOTES = 3
 # Characters of a file that is read that are asked.
 _READ = 2_000
 

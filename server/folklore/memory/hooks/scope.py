@@ -71,10 +71,8 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     name = (
         request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
     )
-    session, ledger = (
-        AssistantSession(context.caller.author, name),
-        Injections(context.memory.root.database),
-    )
+    session = AssistantSession(context.caller.author, name)
+    ledger = Injections(context.memory.root.database)
     return HookScope(
         session=session,
         project=project,

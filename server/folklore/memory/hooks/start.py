@@ -23,9 +23,12 @@ from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 
 # A store of so many notes is listed; of a larger one at most so many are. Tokens of the whole text.
-_SMALL, _AT_MOST, _TOKENS = 12, 8, 350
+_SMALL = 12
+_AT_MOST = 8
+_TOKENS = 350
 # Characters of a note, and by how many they are cut until all notes fit.
-_LONGEST, _STEP = 400, 20
+_LONGEST = 400
+_STEP = 20
 _AFTER_COMPACTION = ' If the summary has a part "To store in Folklore", store that now with memory_store, one fact per memory.'
 
 

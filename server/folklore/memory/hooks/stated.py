@@ -143,7 +143,8 @@ async def list_statements(
         require_writable(context.caller)
     if not context.caller.may_write:  # which recorded nothing
         return ()
-    ledger, caller = Injections(context.memory.root.database), context.caller.author
+    ledger = Injections(context.memory.root.database)
+    caller = context.caller.author
     if request.everywhere:
         spaces = {
             space.id: space.name for space in await context.memory.find_namespaces(())
@@ -176,8 +177,10 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
     Raises InvalidInput, NotFound, Refused.
     """
     require_writable(context.caller)
-    ledger, caller = Injections(context.memory.root.database), context.caller.author
-    until, name = context.now + timedelta(minutes=request.minutes), ""
+    ledger = Injections(context.memory.root.database)
+    caller = context.caller.author
+    until = context.now + timedelta(minutes=request.minutes)
+    name = ""
     if request.minutes == 0:
         await ledger.resume(caller=caller)
         return Paused(until)

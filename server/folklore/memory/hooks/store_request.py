@@ -22,7 +22,8 @@ from folklore.text.hooks.injected import block
 from folklore.text.hooks.statements import statements
 
 # Requests of a session, and statements of one request for which the nearest memory is looked up.
-_TIMES, _NEAREST = 3, 3
+_TIMES = 3
+_NEAREST = 3
 _ASKS = "Folklore: this was stated here and is not stored yet:"
 _HOW = (
     "If a colleague would need it later, store it now with memory_store: one self-contained fact per memory, with its "
@@ -40,12 +41,10 @@ async def ask_at_stop(
     """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
         return HookAnswer()
-    ledger, place, caller, name = (
-        scope.ledger,
-        scope.place,
-        context.caller.author,
-        scope.session.name,
-    )
+    ledger = scope.ledger
+    place = scope.place
+    caller = context.caller.author
+    name = scope.session.name
     # An assistant that has just stored something says so, and is not asked for that.
     writings = await ledger.written(
         namespaces=[place.namespace], caller=caller, since=context.now - MEANWHILE
@@ -58,10 +57,8 @@ async def ask_at_stop(
     stated = await ledger.stated(**place.columns, caller=caller)
     left = await not_stored(context, place, stated, name)
     own = [one for one in stated if one.session == name]
-    new, asks = (
-        _new(own, [one for one in own if one in left]),
-        sum({one.namespace: one.asks for one in own}.values()),
-    )
+    new = _new(own, [one for one in own if one in left])
+    asks = sum({one.namespace: one.asks for one in own}.values())
     if not new or asks >= _TIMES or not await ledger.ask(new, caller, context.now):
         return HookAnswer()
     quoted = "\n".join(

@@ -86,7 +86,8 @@ class Backfill:
 
     async def batches(self, namespaces: Sequence[UUID]) -> AsyncIterator[Filled]:
         """Make the pending embeddings of these namespaces; yield the counts of each batch after its commit."""
-        most, texts = self.pace.batch, self.embeddings
+        most = self.pace.batch
+        texts = self.embeddings
         for namespace in namespaces:
             cursor = FIRST
             while pending := await texts.pending(
@@ -112,7 +113,8 @@ class Backfill:
 
     async def _make_cues(self, namespace: UUID) -> None:
         """Make the vectors of cues that changed since the embeddings of their memories were made."""
-        most, cursor = self.pace.batch, FIRST
+        most = self.pace.batch
+        cursor = FIRST
         while pending := await self.embeddings.cues_pending(
             namespace=namespace, model=self.model, most=most, after=cursor
         ):
@@ -123,7 +125,8 @@ class Backfill:
     async def _embed(
         self, texts: Sequence[str], cues: Sequence[Sequence[str]] = ()
     ) -> Vectors:
-        began, pause = monotonic(), 1.0
+        began = monotonic()
+        pause = 1.0
         while True:
             try:
                 vectors = await embed_texts(self.embedder, texts, cues)

@@ -26,9 +26,12 @@ from folklore.memory.results import ModelMeasure, Recommendation
 from folklore.phases import Advance
 from folklore.text.passages import passages
 
-_BATCH, _HITS, _FEWEST_WORDS = 16, 5, 4
+_BATCH = 16
+_HITS = 5
+_FEWEST_WORDS = 4
 # A number of a vector takes two bytes, its row about so many.
-_BYTES_OF_NUMBER, _BYTES_OF_ROW = 2, 100
+_BYTES_OF_NUMBER = 2
+_BYTES_OF_ROW = 100
 _FIRST_SENTENCE = re.compile(r"(?:#+ )?([^\n]+?)(?:[.!?:]\s|\n)\s*")
 
 
@@ -42,7 +45,8 @@ class _Trial:
     seconds: float = 0.0
 
     async def embed(self, items: Sequence[tuple[str, str]]) -> None:
-        embedder, began = self.target.embedder, monotonic()
+        embedder = self.target.embedder
+        began = monotonic()
         self.texts += list(await embedder.embed([text for _, text in items]))
         self.seconds += monotonic() - began
         for question, _ in items:
@@ -85,7 +89,8 @@ async def recommend_model(
     Raises Refused, NotFound, EmbedderUnavailable.
     """
     require_owner(context.caller, dry_run=True)
-    memory, embeddings = context.memory, context.memory.embeddings
+    memory = context.memory
+    embeddings = context.memory.embeddings
     await memory.active_model.refresh()
     active = await memory.active_model.known()
     if active is None or memory.embedder is None:
@@ -153,7 +158,8 @@ async def _embedded(
     report: Advance,
 ) -> int:
     """Embed items in batches with each model, and return how many there was time for."""
-    done, began = 0, monotonic()
+    done = 0
+    began = monotonic()
     while not done or (done < len(items) and monotonic() - began <= seconds):
         for trial in trials:
             await trial.embed(items[done : done + _BATCH])

@@ -73,11 +73,9 @@ class ModelSwitch:
     """Switch, rollback and drop of embedding models in one database; each reports its progress to the request."""
 
     def __init__(self, request: RequestContext, pace: Pace = Pace()) -> None:
-        self._context, self._now, self._report = (
-            request.memory,
-            request.clock,
-            request.report,
-        )
+        self._context = request.memory
+        self._now = request.clock
+        self._report = request.report
         self._models = Models(self._context.database)
         self._pace = pace
 
@@ -118,10 +116,8 @@ class ModelSwitch:
 
         Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
         """
-        old, previous = (
-            await self._with_role("active"),
-            await self._with_role("previous"),
-        )
+        old = await self._with_role("active")
+        previous = await self._with_role("previous")
         if previous is None:
             raise NotFound(
                 "There is no previous model.",
@@ -184,10 +180,8 @@ class ModelSwitch:
 
     async def _fill(self, target: Target) -> int:
         pending = await pending_embeddings(self._context, target.model)
-        backfill, count = (
-            self._backfill(target, lambda done: self._report(done, pending)),
-            0,
-        )
+        backfill = self._backfill(target, lambda done: self._report(done, pending))
+        count = 0
         for _ in range(_ROUNDS):
             filled = await backfill.fill(await namespace_ids(self._context))
             count += filled.embeddings
@@ -198,7 +192,8 @@ class ModelSwitch:
     async def _sweep(self, target: Target) -> int:
         """Fill what is stored by the former model until every server has noticed the switch."""
         backfill = self._backfill(target, lambda _done: None)
-        count, waited = 0, 0.0
+        count = 0
+        waited = 0.0
         try:
             while True:
                 count += (
@@ -215,7 +210,8 @@ class ModelSwitch:
         return count
 
     def _backfill(self, target: Target, report: Report) -> Backfill:
-        embeddings, model = self._context.embeddings, target.model.id
+        embeddings = self._context.embeddings
+        model = target.model.id
         return Backfill(
             embeddings,
             target.embedder,
@@ -231,7 +227,8 @@ async def backfill(
 ) -> results.BackfillResult:
     """Make the pending embeddings in the active model. Raises Refused, InvalidInput, EmbedderUnavailable."""
     require_owner(context.caller)
-    memory, pace = context.memory, Pace(per_second=request.rate)
+    memory = context.memory
+    pace = Pace(per_second=request.rate)
     await memory.active_model.refresh()
     if (embedder := memory.embedder) is None:
         raise InvalidInput(
@@ -281,7 +278,8 @@ async def drop_model(
 ) -> results.DropResult:
     """Delete the embeddings of a model, given by its name, its id or its role. Raises Refused, NotFound, Conflict."""
     require_owner(context.caller)
-    models, role = await Models(context.memory.database).read(), request.role
+    models = await Models(context.memory.database).read()
+    role = request.role
     matches = [
         item
         for item in models
@@ -420,7 +418,8 @@ async def model_coverage(
 ) -> tuple[list[results.ModelCoverage], list[results.NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
-    models, spaces = [], []
+    models = []
+    spaces = []
     for model in await Models(context.database).read():
         properties = model.label, model.role, model.dimensions
         indexed = await context.statements.indexed(model.id)
@@ -441,8 +440,10 @@ async def model_coverage(
             spaces.append(
                 results.NamespaceCoverage(namespace.name, *properties, *counts, path)
             )
-            embedded, pending = embedded + covered.embedded, pending + covered.pending
-        role, size = model.role, model.dimensions
+            embedded = embedded + covered.embedded
+            pending = pending + covered.pending
+        role = model.role
+        size = model.dimensions
         models.append(
             results.ModelCoverage(
                 model.label,

@@ -43,7 +43,8 @@ async def read_pieces(
     budget: int = Ranking().postings_budget,
 ) -> tuple[dict[str, Sequence[Analysed]], ScopeWords]:
     """Return the lexemes of pieces of a question, and them and other `terms` in scope. One statement."""
-    cache, read_as = memory.statistics.pieces, tuple(languages)
+    cache = memory.statistics.pieces
+    read_as = tuple(languages)
     analysed = {
         piece: found
         for piece in pieces
@@ -61,7 +62,9 @@ async def read_words(
     memory: MemoryContext, statements: RecallStatements, search: Search
 ) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
-    terms, typed, ranking = date_terms(search.query.bag), search.pieces, search.ranking
+    terms = date_terms(search.query.bag)
+    typed = search.pieces
+    ranking = search.ranking
     pieces = [without_contractions(piece) for piece in typed]
     pieces = pieces if any(pieces) else list(typed)
     # Of the question's own language too: in others its function words are words that few memories hold.

@@ -21,7 +21,9 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
     """
     if "dense" not in search.branches:
         return BranchResult()
-    started, embedder, scope = perf_counter(), search.embedder, search.scope
+    started = perf_counter()
+    embedder = search.embedder
+    scope = search.scope
     if embedder is None:
         if search.question.embedding is not None:
             reason = "has nothing to be compared with: embedding is off here."
@@ -36,11 +38,9 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
             if embedder.weighs_words
             else max(float(vector @ await embedder.probe()), 0.0)
         )
-        cache, statements, fetched = (
-            memory.statistics,
-            memory.statements,
-            search.ranking.fetch(search.wanted),
-        )
+        cache = memory.statistics
+        statements = memory.statements
+        fetched = search.ranking.fetch(search.wanted)
         if (sizes := cache.vectors.get((scope.key, model.id))) is None:
             indexed = await statements.indexed(model.id)
             extent = await statements.extent(scope, model.id) if indexed.vectors else 0
@@ -67,7 +67,8 @@ async def _vector(
 
     Raises InvalidInput for one of another model or number of dimensions.
     """
-    embedding, named = search.question.embedding, search.question.embedding_model
+    embedding = search.question.embedding
+    named = search.question.embedding_model
     if embedding is None:
         return await embedder.embed_question(search.pieces, [1.0] * len(search.pieces))
     hint = "Embed the question with that model, or leave embedding out."

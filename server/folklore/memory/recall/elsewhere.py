@@ -23,7 +23,9 @@ from folklore.text.amounts import amount
 log = get_logger(__name__)
 
 # Most results from elsewhere; candidates of a branch, postings read for them: 30 and 20,000 found no more answers.
-_AT_MOST, _FETCHED, _POSTINGS = 3, 15, 2_000
+_AT_MOST = 3
+_FETCHED = 15
+_POSTINGS = 2_000
 # In a search for exact words, by how much the share of them must exceed that of the project's best.
 _MARGIN = 0.3
 
@@ -53,7 +55,9 @@ def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
     if project is None:
         return namespaces, Listed()
     key = names.key(project)
-    own, shared, others = Listed(), Listed(), Listed()
+    own = Listed()
+    shared = Listed()
+    others = Listed()
     for space in namespaces:
         if names.key(space.name) == key:
             own.append(space)
@@ -101,7 +105,9 @@ async def with_elsewhere(
         )
     if isinstance(elsewhere, BaseException):
         raise elsewhere
-    fits, needed, question = _fits(elsewhere), _needed(home), home.search.question
+    fits = _fits(elsewhere)
+    needed = _needed(home)
+    question = home.search.question
     best = max(fits.values(), default=0.0)
     others = (await page(memory, elsewhere)).memories if best >= needed else ()
     better = [
@@ -175,7 +181,8 @@ def within_room(
 
     They take at most half of both, and the places that `count` results of the project leave. The limit is at least 1.
     """
-    limit, tokens = question.limit, question.max_tokens
+    limit = question.limit
+    tokens = question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - count))
     results_within, _ = within_budget(
         results[:places], None if tokens is None else tokens // 2, query

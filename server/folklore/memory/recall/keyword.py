@@ -46,7 +46,8 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> BranchResult:
 
     The statements follow each other on one connection.
     """
-    started, statements = perf_counter(), memory.statements.pinned()
+    started = perf_counter()
+    statements = memory.statements.pinned()
     find = _expression if search.expression else _words
     try:
         with stage("recall.keyword"):
@@ -91,7 +92,8 @@ async def _expression(
     if not search.tsquery:
         return NOTHING, None
     # Memories that hold a term are preferred for it. Postings do not contain sources.
-    terms, ranking = search.query.terms, search.ranking
+    terms = search.query.terms
+    ranking = search.ranking
     forms = [
         form
         for form in search.forms
@@ -116,7 +118,8 @@ async def _words(
 ) -> tuple[Hits, Bm25]:
     """Find memories by the rarest words of the question, or by its function words if it is nothing else."""
     words, in_scope = await read_words(memory, statements, search)
-    fetched, functions = search.ranking.fetch(search.wanted), words.query.functions
+    fetched = search.ranking.fetch(search.wanted)
+    functions = words.query.functions
     alone = search.question.literal or len(search.pieces) == 1
     if (
         "keyword" not in search.branches

@@ -18,8 +18,10 @@ from folklore.text.query.snippet import line
 from folklore.text.words import differing_words
 
 # Characters of a line, and first results that are shown whole though they are weak.
-_LINE, _WHOLE = 160, 3
-_MAX_EXPANDED, _MAX_TAGS = 25, 64
+_LINE = 160
+_WHOLE = 3
+_MAX_EXPANDED = 25
+_MAX_TAGS = 64
 _ENTITY = "entity:"
 _NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
 NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
@@ -27,7 +29,8 @@ NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrow
 
 async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
-    search, question = ranked.search, ranked.search.question
+    search = ranked.search
+    question = ranked.search.question
     fresh = [
         id_
         for id_ in _in_rank(ranked)
@@ -87,7 +90,8 @@ def _ids(results: Sequence[Recalled]) -> list[UUID]:
 
 
 def _result(id_: UUID, ranked: RankedList) -> Recalled:
-    candidate, score = ranked.candidates.all[id_], ranked.scores[id_]
+    candidate = ranked.candidates.all[id_]
+    score = ranked.scores[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     scored = _is_scored(ranked)
     return Recalled(
@@ -153,7 +157,8 @@ async def _expanded(
     end of a chain of relations, by the product of strengths. `entities`: memories tagged with an
     entity (`entity:person:sarah`) that a result is tagged with or names.
     """
-    by, tags = search.ranking.expand, dict[str, None]()
+    by = search.ranking.expand
+    tags = dict[str, None]()
     if "entities" in by:
         for result in results:
             tags |= dict.fromkeys(
@@ -196,7 +201,8 @@ def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalle
         result.match != "weak" for result in results
     ):
         return results
-    words, whole = ranked.search.words, _WHOLE if ranked.fits else 0
+    words = ranked.search.words
+    whole = _WHOLE if ranked.fits else 0
     weak = [
         result.match == "weak" and place >= whole
         for place, result in enumerate(results)
@@ -242,7 +248,8 @@ def _explain_result(id_: UUID, ranked: RankedList) -> JsonObject:
     for branch, hits in ranked.retrieval.hits.items():
         if id_ in hits.ids:
             place = hits.ids.index(id_)
-            score, raw = round(hits.scores[place], 4), round(hits.raw[place], 4)
+            score = round(hits.scores[place], 4)
+            raw = round(hits.raw[place], 4)
             branches[branch] = {"rank": place + 1, "score": score, "raw": raw}
     parts = ranked.parts_of(id_)
     return {

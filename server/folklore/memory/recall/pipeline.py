@@ -64,7 +64,8 @@ _REFLECTIONS: Mapping[Reflections, bool | None] = {
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     """Find memories that answer a question, best first, or several. Raises InvalidInput, NotFound, Unavailable."""
-    queries, asked = queries_of(request), request.ranking
+    queries = queries_of(request)
+    asked = request.ranking
     question = replace(
         await question_of(context, request, queries[0]),
         project=None if request.namespaces else context.project(),
@@ -181,7 +182,8 @@ async def _answer_everywhere(
     context: RequestContext, search: Search, home: Listed, others: Listed
 ) -> Answer:
     """Answer a question in its project and in other namespaces at the same time."""
-    memory, question = context.memory, asked_elsewhere(search.question)
+    memory = context.memory
+    question = asked_elsewhere(search.question)
     elsewhere = search_of(
         context,
         question,
@@ -214,11 +216,10 @@ def search_of(
 ) -> Search:
     """Return a question in its scope, without empty namespaces; `few` if they are all others (see Scope)."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
-    query, ranking = parse(text), question.ranking
-    requested, filters = (
-        question.project or question.namespaces,
-        without_clock(question.filters),
-    )
+    query = parse(text)
+    ranking = question.ranking
+    requested = question.project or question.namespaces
+    filters = without_clock(question.filters)
     key = (text, requested, filters, ranking, question.branches, question.embedding)
     before = (
         question.before

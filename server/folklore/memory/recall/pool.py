@@ -26,7 +26,8 @@ from folklore.text.query.question import (
 from folklore.text.words import is_question
 
 # Characters per lexeme, about, of a text without a vector; most characters of texts that are kept in plain form.
-_CHARACTERS_PER_LEXEME, _KEPT_CHARACTERS = 8, 4_000
+_CHARACTERS_PER_LEXEME = 8
+_KEPT_CHARACTERS = 4_000
 # Between the content of a memory and the rest of its text.
 _END = " \0 "
 
@@ -65,7 +66,8 @@ class Candidates:
     @cached_property
     def rarity(self) -> NDArray[np.float64]:
         """The rarity (words,) of the question's words among the memories."""
-        search, read = self.retrieval.search, self.retrieval.keyword.words
+        search = self.retrieval.search
+        read = self.retrieval.keyword.words
         rarest = (
             [0.0] * len(search.pieces)
             if read is None
@@ -76,11 +78,9 @@ class Candidates:
     @cached_property
     def matches(self) -> Mapping[UUID, WordMatch]:
         """The match of each candidate with the question."""
-        words, rarity, previous = (
-            self.retrieval.search.words,
-            self.rarity,
-            self.previous,
-        )
+        words = self.retrieval.search.words
+        rarity = self.rarity
+        previous = self.previous
         return {
             id_: previous.get(id_) or _match(words, rarity, candidate)
             for id_, candidate in self.all.items()
@@ -141,7 +141,8 @@ class Candidates:
 
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
-        content, passage = self.all[id_].content, self.matches[id_].passage
+        content = self.all[id_].content
+        passage = self.matches[id_].passage
         return content if passage is None else content[slice(*passage)]
 
     def time_of(self, id_: UUID) -> datetime:
@@ -161,11 +162,9 @@ class Candidates:
 
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
-        words, members, matches = (
-            self.retrieval.search.words,
-            self.all.values(),
-            self.matches.values(),
-        )
+        words = self.retrieval.search.words
+        members = self.all.values()
+        matches = self.matches.values()
         hits = self.retrieval.hits.get("keyword", NOTHING)
         scores = dict(zip(hits.ids, hits.scores, strict=True))
         lengths = [
@@ -211,11 +210,9 @@ class Candidates:
 
     def _cosines(self) -> NDArray[np.float64]:
         """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""
-        question, vectors, unrelated = (
-            self.question,
-            self.vectors,
-            self.retrieval.dense.unrelated,
-        )
+        question = self.question
+        vectors = self.vectors
+        unrelated = self.retrieval.dense.unrelated
         if question is None:
             return np.zeros(len(vectors))
         cosines: NDArray[np.float64] = (vectors @ question).astype(float)
@@ -264,7 +261,8 @@ def _match(
 def _match_of_text(
     words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
 ) -> WordMatch:
-    row, content = candidate.row, candidate.content
+    row = candidate.row
+    content = candidate.content
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
@@ -277,7 +275,8 @@ def _match_of_text(
         text, opening = form(content, others)
         held, sequence = _held(words, text)
         return WordMatch(held, sequence, held, None, opening)
-    ranges, cosines = candidate.passages.ranges, candidate.passages.cosines
+    ranges = candidate.passages.ranges
+    cosines = candidate.passages.cosines
     passages = [
         _held(words, _plain(content[slice(*range_)], others)) for range_ in ranges
     ]

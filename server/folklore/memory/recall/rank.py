@@ -33,7 +33,8 @@ _REFLECTION = "reflection"
 _TURNS = ("note", "episodic")
 # Characters of a statement, which alone is on one subject, and of one whose words are compared: one other word changes
 # the vector of a few.
-_STATEMENT, _FEW_WORDS = 300, 80
+_STATEMENT = 300
+_FEW_WORDS = 80
 _OCCASION = timedelta(days=1).total_seconds()
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
@@ -85,7 +86,8 @@ async def rank(
 
     One statement; one more where neighbours of a result were not read.
     """
-    search, model = retrieval.search, retrieval.dense.model
+    search = retrieval.search
+    model = retrieval.dense.model
     weights = weights or weights_for(
         "none" if model is None else "contextual" if model.contextual else "bundled"
     )
@@ -99,10 +101,8 @@ async def rank(
         redundancy, replaces = _diverse(candidates, shortlist)
         results = list(redundancy)
         if search.question.literal:
-            scores, confidence = (
-                dict.fromkeys(results[: search.wanted + 1], 0.0),
-                dict[UUID, float](),
-            )
+            scores = dict.fromkeys(results[: search.wanted + 1], 0.0)
+            confidence = dict[UUID, float]()
         else:
             results = (
                 results if search.ranking.min_score else results[: search.wanted + 1]
@@ -146,7 +146,8 @@ async def read_pool(
     memory: MemoryContext, retrieval: Retrieval
 ) -> tuple[Candidates, tuple[Degraded, ...]]:
     """Read the candidates, and the neighbours of the best ones unless ranks alone count. One statement."""
-    search, ranking = retrieval.search, retrieval.search.ranking
+    search = retrieval.search
+    ranking = retrieval.search.ranking
     lists = [
         (ranking.scale(branch), hits.ids) for branch, hits in retrieval.hits.items()
     ]
@@ -172,20 +173,16 @@ def _parts(
     candidates: Candidates, weights: Weights
 ) -> tuple[Parts, NDArray[np.float64]]:
     """Return the parts of the relevance (n,), and the sum by the trained weights alone, of which scores are made."""
-    search, ranking, rrf = (
-        candidates.retrieval.search,
-        candidates.retrieval.search.ranking,
-        candidates.rrf,
-    )
+    search = candidates.retrieval.search
+    ranking = candidates.retrieval.search.ranking
+    rrf = candidates.rrf
     if ranking.fusion == "rrf":
         best = max(rrf.values(), default=1.0) or 1.0
         return {
             "reciprocal ranks": np.array([rrf[id_] / best for id_ in candidates.all])
         }, np.zeros(len(rrf))
-    pool, rows = (
-        candidates.pool(),
-        [candidate.row for candidate in candidates.all.values()],
-    )
+    pool = candidates.pool()
+    rows = [candidate.row for candidate in candidates.all.values()]
     products = weights.relevance_of(pool)
     parts = {
         name: values * ranking.scale(group_of(name))
@@ -239,10 +236,8 @@ async def _rerank(
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
-    question, ids = (
-        clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip(),
-        list(shortlist),
-    )
+    question = clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip()
+    ids = list(shortlist)
     try:
         scores = await reranker.scores(
             question, [candidates.text(id_) for id_ in ids[: reranker.pool]]
@@ -263,8 +258,10 @@ def _diverse(
 
     Also the older ones that each newer one replaces.
     """
-    search, ids = candidates.retrieval.search, list(shortlist)
-    ranking, vectors = search.ranking, candidates.vectors[candidates.rows_of(ids)]
+    search = candidates.retrieval.search
+    ids = list(shortlist)
+    ranking = search.ranking
+    vectors = candidates.vectors[candidates.rows_of(ids)]
     # A result below min_score leaves its place to the next one.
     limit = len(ids) if ranking.min_score else search.wanted + 1
     pick = (
@@ -304,7 +301,8 @@ def _is_replacement(candidates: Candidates, older: UUID, newer: UUID) -> bool:
     In another namespace, the older may hold there. Two nearly equal texts of one day, such as those of two machines,
     have an order, and both may hold.
     """
-    one, other = candidates.all[older], candidates.all[newer]
+    one = candidates.all[older]
+    other = candidates.all[newer]
     if one.row["namespace_id"] != other.row["namespace_id"]:
         return False
     lead = candidates.time_of(newer) - candidates.time_of(older)
@@ -327,7 +325,8 @@ def _newer_on_subject(
     if not lead.any():
         return
     for older, newer in np.argwhere(_replaced(candidates, ids, lead)).tolist():
-        one, other = candidates.all[ids[older]], candidates.all[ids[newer]]
+        one = candidates.all[ids[older]]
+        other = candidates.all[ids[newer]]
         if _both_hold(one, other):
             continue
         if one.place is None or other.place is None:
@@ -349,7 +348,8 @@ def _is_turn(candidates: Candidates, candidate: Candidate) -> bool:
 
 def _same_subject(retrieval: Retrieval) -> float:
     """Return the cosine from which two texts are on the same subject, with the model of the question's vector."""
-    model, unrelated = retrieval.dense.model, retrieval.dense.unrelated
+    model = retrieval.dense.model
+    unrelated = retrieval.dense.unrelated
     if model is None or not model.contextual:
         return numbers.SAME_SUBJECT
     return unrelated + (1.0 - unrelated) * numbers.SAME_SUBJECT_IN_CONTEXT
@@ -417,7 +417,8 @@ async def _confidences(
 
     Which of those were read before depends on the ranking, and so on other memories; confidence must not.
     """
-    retrieval, every = candidates.retrieval, candidates.all
+    retrieval = candidates.retrieval
+    every = candidates.all
     beside = candidates.beside[candidates.rows_of(results), :2]
     lacking = [
         id_
@@ -453,8 +454,10 @@ def _scores(
 
     Without `min_score`, an answer in which no confidence reaches the floor has the five most relevant results.
     """
-    search, scores = candidates.retrieval.search, dict(confidence)
-    least, most = search.ranking.min_score, search.wanted + 1
+    search = candidates.retrieval.search
+    scores = dict(confidence)
+    least = search.ranking.min_score
+    most = search.wanted + 1
     if search.sorted_by_score:
         rows = candidates.rows_of(confidence)
         values = weights.scores_of(

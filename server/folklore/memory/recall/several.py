@@ -101,7 +101,8 @@ def _results(
 
     Also True if there are more.
     """
-    question, words = questions[0], " ".join(item.query for item in questions)
+    question = questions[0]
+    words = " ".join(item.query for item in questions)
     numbered = _numbered(
         answers, lambda item: item.expanded is None and not item.elsewhere
     )

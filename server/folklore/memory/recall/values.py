@@ -159,7 +159,8 @@ class Retrieval:
         """Return the words of the question, the heaviest first."""
         if (words := self.keyword.words) is None:
             return ()
-        counts, weights = words.query.documents.items(), words.weights
+        counts = words.query.documents.items()
+        weights = words.weights
         explained = [
             ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts
         ]
@@ -167,7 +168,8 @@ class Retrieval:
 
     def coverage(self) -> dict[UUID, float]:
         """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
-        words, hits = self.keyword.words, self.hits.get("keyword", NOTHING)
+        words = self.keyword.words
+        hits = self.hits.get("keyword", NOTHING)
         if words is None or words.total_weight <= 0:
             return {}
         return {

@@ -39,7 +39,8 @@ from folklore.model import Filters, Memory
 # Writes of the text or the fields of memories. Erased memories leave no trace here.
 WRITES = [action for action in get_args(Action) if action != "recall"]
 # Writes of which a log with kinds or tags has the matching ones, and memories of one write that are read.
-_MOST, _READ = 1_000, 20
+_MOST = 1_000
+_READ = 20
 # An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
 # after its answer. An import bears the time of its beginning; what it commits later than this is on the pages alone.
 _LATE = timedelta(minutes=10)
@@ -240,7 +241,8 @@ class _Log:
         rows = await self.statements.events(
             **self._question(limit + 1), **place, recalled_since=recalled
         )
-        events, more = rows[:limit], len(rows) > limit
+        events = rows[:limit]
+        more = len(rows) > limit
         if end is not None:
             return events, None, more
         since = max(now - _LATE, events[-1].at + _LEAST) if more else now - _LATE
@@ -252,7 +254,8 @@ class _Log:
             **self._question(len(feed.marks) + limit + 1), since=feed.since
         )
         new = [event for event in rows if not feed.holds(event.place)]
-        events, rest = new[:limit], new[limit:]
+        events = new[:limit]
+        rest = new[limit:]
         places = [event.place for event in rows if feed.holds(event.place)]
         places = sorted(places + [event.place for event in events])
         since = max(feed.since, now - _LATE)

@@ -73,7 +73,8 @@ async def embed_cues(
 
 
 async def _embed(memory: MemoryContext, namespace: UUID, ids: Sequence[UUID]) -> None:
-    embeddings, embedder = memory.root.embeddings, memory.embedder
+    embeddings = memory.root.embeddings
+    embedder = memory.embedder
     if embedder is None:
         return
     try:

@@ -50,7 +50,8 @@ async def list_page(
     """
     names = names_by_id(namespaces)
     question = (page.requested, without_clock(filters), page.sort)
-    order, cursor = ListingOrder.of(page.sort), page_of(page.cursor, question)
+    order = ListingOrder.of(page.sort)
+    cursor = page_of(page.cursor, question)
     listing = await context.memory.memories.list(
         names, filters, limit=page.limit, now=context.now, order=order, cursor=cursor
     )

@@ -25,7 +25,9 @@ _WEEK = 7
 # New texts; the others change known ones.
 _STORING = ("store", "import")
 # A hundred and more look alike. The newest memories are compared with so many before each: 100,000 distances.
-_MOST, _NEWEST, _COMPARED = 100, 100, 1_000
+_MOST = 100
+_NEWEST = 100
+_COMPARED = 1_000
 _COUNTS = attrgetter(
     "contradictions", "unused", "similar", "tied", "pending_embeddings"
 )
@@ -40,7 +42,8 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     listed = await context.memory.find_namespaces(request.namespaces)
     # Without empty ones, of which there may be thousands.
     namespaces = [namespace.id for namespace in listed if not namespace.empty]
-    today, zone = context.now.astimezone(context.zone).date(), context.zone
+    today = context.now.astimezone(context.zone).date()
+    zone = context.zone
     past = reversed(range(max(request.days, _WEEK)))
     starts = [
         datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past

@@ -34,7 +34,8 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     else in all. Raises InvalidInput, Refused, NotFound, Conflict.
     """
     require_writable(context.caller)
-    memory, result = context.memory, RelateResult()
+    memory = context.memory
+    result = RelateResult()
     changes = _checked(request.relations, result)
     ends = [
         id_ for relation, _ in changes for id_ in (relation.from_id, relation.to_id)
@@ -93,7 +94,8 @@ def _checked(
 
 
 def _check(item: RelationChange) -> _Change:
-    type_, strength = relation_type(item.type, "type"), share(item.strength, "strength")
+    type_ = relation_type(item.type, "type")
+    strength = share(item.strength, "strength")
     if item.from_id == item.to_id:
         raise InvalidInput("to", "is the memory itself.")
     if item.remove and type_ == SUPERSEDES:

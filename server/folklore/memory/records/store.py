@@ -192,7 +192,9 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         batch.vectors, making = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
         written = await _write_batch(context, name, batch)
-    namespace, name, outcome = written.namespace, written.name, written.outcome
+    namespace = written.namespace
+    name = written.name
+    outcome = written.outcome
     memory.changed()
     await embed_cues(memory, namespace, written.cued)
     new = [item.id for item in outcome.values() if item.new]
@@ -389,12 +391,11 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Wr
     """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
     memories that the database shows to be faulty.
     """
-    changes, retried = context.memory.changes, False
+    changes = context.memory.changes
+    retried = False
     while True:
-        target, exclusive = (
-            namespace_for(name, batch.memories.values()),
-            batch.changes_others,
-        )
+        target = namespace_for(name, batch.memories.values())
+        exclusive = batch.changes_others
         try:
             async with changes.storing(
                 target, caller=context.caller, now=context.now, exclusive=exclusive

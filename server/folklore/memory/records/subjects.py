@@ -17,7 +17,8 @@ from folklore.ranking.subjects import (
 )
 
 # Nearest memories that are compared by words, among so many of the newest.
-_NEAREST, _NEWEST = 10, 3_000
+_NEAREST = 10
+_NEWEST = 3_000
 # Memories on its subject that a new one names.
 _MOST_NAMED = 2
 # Seconds by which a memory must be newer: of those of one day, as of an import, the times say little.
@@ -117,7 +118,8 @@ async def _near(
     )
     near: dict[UUID, list[tuple[Stored, float]]] = {}
     for neighbour in neighbours:
-        memory, other = by_id[neighbour.memory_id], Stored.of(neighbour)
+        memory = by_id[neighbour.memory_id]
+        other = Stored.of(neighbour)
         value = likeness(neighbour.cosine, memory.words, other.words)
         if value >= SAME:
             near.setdefault(memory.id, []).append((other, value))

@@ -35,7 +35,8 @@ def refusal(
                 f"{field}: there is no memory {id_} in this namespace.",
                 hint="Recall it to see its id.",
             )
-    old, new = states[replacement.old], states[replacement.new]
+    old = states[replacement.old]
+    new = states[replacement.new]
     if old.id == new.id:
         return InvalidInput(
             field,

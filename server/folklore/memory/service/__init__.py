@@ -24,10 +24,8 @@ if TYPE_CHECKING:  # imports the database driver
 else:
     operations = Lazy("folklore.memory.service.operations")
     kept = Lazy("folklore.memory.namespaces.kept")
-    export, importer = (
-        Lazy("folklore.memory.transfer.export"),
-        Lazy("folklore.memory.transfer.importer"),
-    )
+    export = Lazy("folklore.memory.transfer.export")
+    importer = Lazy("folklore.memory.transfer.importer")
 
 
 class Operations(Protocol):

@@ -26,7 +26,8 @@ class BridgedCode:
 
         They ask the server for what `answered` needs. `call` sends parameters, and returns the result of the tool.
         """
-        arguments, meta = params.get("arguments") or {}, params.get("_meta") or {}
+        arguments = params.get("arguments") or {}
+        meta = params.get("_meta") or {}
         # Both are found by git, once.
         ready = await asyncio.to_thread(
             lambda: self.copy.found and bool(self.copy.namespace)

@@ -69,7 +69,8 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
     results: list[Recalled] = []
-    filters, cursor = requests.FiltersRequest(paths=(ROOT,)), None
+    filters = requests.FiltersRequest(paths=(ROOT,))
+    cursor = None
     project = (await call(requests.CallerRequest())).namespace or copy.namespace
     while True:
         page = await call(
@@ -273,7 +274,8 @@ async def tied_json(
         if isinstance(namespace, str | None):
             return arguments | {"memories": await _tied_each(copy, memories, namespace)}
     if tool == "memory_update":
-        id_, clear = str(arguments.get("id")), arguments.get("clear")
+        id_ = str(arguments.get("id"))
+        clear = arguments.get("clear")
 
         async def anchor() -> Anchor | None:
             with suppress(ValidationError):
@@ -312,7 +314,8 @@ async def _tied_each(
 def _stated_code(memory: object) -> tuple[Sequence[str], str | None] | None:
     if not isinstance(memory, dict) or memory.get("blobs"):
         return None
-    paths, commit = memory.get("paths") or (), memory.get("commit") or None
+    paths = memory.get("paths") or ()
+    commit = memory.get("commit") or None
     stated = (
         (paths or commit) and isinstance(commit, str | None) and _texts(paths or ("",))
     )

@@ -136,7 +136,8 @@ def resolve(
     last = {memory.id: memory.line for memory in batch}
     released: set[bytes | None] = set()
     for memory in batch:
-        exists, holder = memory.id in existing.ids, existing.holder(memory)
+        exists = memory.id in existing.ids
+        holder = existing.holder(memory)
         if (
             policy == "overwrite" and last[memory.id] != memory.line
         ):  # a later line of its id overwrites it
@@ -253,7 +254,8 @@ def _merged(
         "revision": present.past.revision,
         "updated_at": present.past.updated_at,
     }
-    draft, past = replace(line.draft, **fields), replace(line.past, **kept_past)
+    draft = replace(line.draft, **fields)
+    past = replace(line.past, **kept_past)
     if (draft, past) == (present.draft, present.past):
         return None
     return replace(line, draft=draft, past=past)

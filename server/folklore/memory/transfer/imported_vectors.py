@@ -146,7 +146,8 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
 
 def _fitting(memory: TransferredMemory, model: KnownModel) -> list[bytes]:
     """Return the vectors of a memory if they are of this model, and of the passages that it makes of the text."""
-    item, content = memory.vector, memory.draft.content
+    item = memory.vector
+    content = memory.draft.content
     if item is None or _identity(item) != _identity(model):
         return []
     fits = all(begin < end <= len(content) for begin, end, _ in item.passages)

@@ -62,7 +62,8 @@ _WAITING_CHARACTERS = 8_000_000
 _MOST_OF_A_MEMBER = (
     200_000  # lines: of a dry run and of relations, something is remembered of each
 )
-_AT_ONCE, _TRIES = 20, 5  # lines that are checked, .3 ms each; tries to write a batch
+_AT_ONCE = 20  # lines that are checked, .3 ms each; tries to write a batch
+_TRIES = 5
 _PAST_TIMES = (
     "updated_at",
     "forgotten_at",
@@ -104,7 +105,8 @@ async def import_chunks(
     """
     if not (may_write_somewhere(context.caller) or request.dry_run):
         raise Refused("You may write to no namespace here; nothing was imported.")
-    report, taken = request.report, 0
+    report = request.report
+    taken = 0
     began = monotonic() - report.seconds
     if request.namespace is not None:
         kept = await kept_name(context, names.normalise(request.namespace))
@@ -266,8 +268,10 @@ class _Importer:
     def _checked_memory(
         self, source: SourceLine, memory: TransferredMemory
     ) -> TransferredMemory:
-        context, past = self.context, memory.past
-        secrets, zone = context.memory.secrets, context.zone
+        context = self.context
+        past = memory.past
+        secrets = context.memory.secrets
+        zone = context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
         fields = {
             "author": draft.author,
@@ -305,7 +309,8 @@ class _Importer:
         ):  # the vector of another text
             self.report.ignore("embedding", source.place() or f"line {source.number}")
             vector = None
-        language, place = detected_language(checked), source.place()
+        language = detected_language(checked)
+        place = source.place()
         return TransferredMemory(
             checked, past, vector, memory.keys, text, source.number, language, place
         )
@@ -325,10 +330,8 @@ class _Importer:
             {"author": link.author, "relation": link.type}, context.memory.secrets
         )
         # Relations of other systems may lack both.
-        author, created_at = (
-            link.author or context.caller.author,
-            _past_time(link.created_at, "created_at", context) or context.now,
-        )
+        author = link.author or context.caller.author
+        created_at = _past_time(link.created_at, "created_at", context) or context.now
         return replace(link, author=author, created_at=created_at)
 
 
@@ -364,21 +367,22 @@ class _NamespaceImport:
 
     async def write(self) -> None:
         """Write the memories that wait, then the links."""
-        batch, self._batch, self.characters = self._batch, [], 0
+        batch = self._batch
+        self._batch = []
+        self.characters = 0
         if batch:
             batch = await self._run.vectors.without_unusable(batch)
             await self._write_memories(batch)
-        links, self._links = (
-            [link for memory in batch for link in _links_of(memory)] + self._links,
-            [],
-        )
+        links = [link for memory in batch for link in _links_of(memory)] + self._links
+        self._links = []
         if links:
             await self._write_links(links)
 
     async def finish(self) -> None:
         """Write the rest, try the early links again, and count those that still lack a memory."""
         await self.write()
-        early, self._early = self._early, []
+        early = self._early
+        self._early = []
         for start in range(0, len(early), BATCH):
             await self._write_links(early[start : start + BATCH])
         self._run.report.unlinked += sum(
@@ -429,7 +433,8 @@ class _NamespaceImport:
 
     async def _resolve(self, batch: Sequence[TransferredMemory]) -> Resolution:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
-        transfers, policy = self._run.transfers, self._run.request.on_conflict
+        transfers = self._run.transfers
+        policy = self._run.request.on_conflict
         existing = (
             ExistingMemories()
             if self._dry_run_memories is None
@@ -459,10 +464,8 @@ class _NamespaceImport:
                 run.context.caller.author,
                 run.context.now,
             )
-        namespace, all_or_nothing = (
-            namespace_for(self.name, memories),
-            run.request.on_conflict == "fail",
-        )
+        namespace = namespace_for(self.name, memories)
+        all_or_nothing = run.request.on_conflict == "fail"
         batch = Batch(
             namespace, resolution.new, resolution.replaced, vectors, all_or_nothing
         )
@@ -474,7 +477,8 @@ class _NamespaceImport:
 
     async def _write_links(self, links: Sequence[Link]) -> None:
         """Write links in one transaction and count them, except those whose memories are not stored yet."""
-        namespace, fitting = await self._namespace_id(), set[int]()
+        namespace = await self._namespace_id()
+        fitting = set[int]()
         if self._dry_run_memories is not None:
             fitting = await self._links_that_fit(links, self._dry_run_memories.ids)
         elif namespace is not None:

@@ -481,7 +481,8 @@ def header_line(
 
 def memory_line(namespace: str, memory: TransferredMemory) -> str:
     """Return a memory as a line, its fields always in the same order, without flags that are not set, or no cues."""
-    draft, past = memory.draft, memory.past
+    draft = memory.draft
+    past = memory.past
     return _line(
         {"type": "memory", "namespace": namespace, "id": draft.id}
         | {

@@ -23,10 +23,8 @@ def _any_of(names: Iterable[str]) -> str:
 _MONTH = r"(?P<month>(?a:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r"))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-_MONTH_SIGN, _DAY_SIGN = (
-    r"(?P<number>\d{1,2})\s?[月월]",
-    r"(?P<day>\d{1,2})\s?[日号號일]",
-)
+_MONTH_SIGN = r"(?P<number>\d{1,2})\s?[月월]"
+_DAY_SIGN = r"(?P<day>\d{1,2})\s?[日号號일]"
 # A year that a sign joins to a word is part of a name (CVE-2025-1003, blog/2024/post), except after words of time.
 _NOT_IN_NAME = (
     r"(?:(?<![^\W\d_][-./#])"
@@ -114,8 +112,10 @@ def _matches(text: str) -> Iterator[re.Match[str]]:
 
 
 def _terms_of(groups: dict[str, str | None]) -> Iterator[tuple[str, float]]:
-    year, day = int(groups.get("year") or 0), int(groups.get("day") or 0)
-    name, number = groups.get("month"), groups.get("number")
+    year = int(groups.get("year") or 0)
+    day = int(groups.get("day") or 0)
+    name = groups.get("month")
+    number = groups.get("number")
     month = int(number or 0)
     if name:
         month = MONTHS.get(name.lower()) or _OTHER_MONTHS[name.lower()]

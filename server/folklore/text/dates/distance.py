@@ -5,7 +5,8 @@ from datetime import datetime, tzinfo
 from folklore.text.amounts import amount
 from folklore.text.dates.zones import in_zone
 
-_MINUTE, _HOUR = 60, 3_600  # seconds
+_MINUTE = 60  # seconds
+_HOUR = 3_600
 _YEAR = 365  # days
 
 
@@ -23,14 +24,18 @@ def distance(moment: datetime, now: datetime) -> str | None:
     if seconds < _MINUTE:
         return "just now"
     if seconds < _HOUR:
-        count, unit = int(seconds // _MINUTE), "minute"
+        count = int(seconds // _MINUTE)
+        unit = "minute"
     elif days == 0 or seconds < 12 * _HOUR:
-        count, unit = int(seconds // _HOUR), "hour"
+        count = int(seconds // _HOUR)
+        unit = "hour"
     elif days == 1:
         return "tomorrow" if moment > now else "yesterday"
     elif days <= 30:
-        count, unit = days, "day"
+        count = days
+        unit = "day"
     else:
-        count, unit = round(days / (_YEAR / 12)), "month"
+        count = round(days / (_YEAR / 12))
+        unit = "month"
     text = amount(count, unit)
     return f"in {text}" if moment > now else f"{text} ago"

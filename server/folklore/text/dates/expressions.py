@@ -137,7 +137,9 @@ _ORDINALS = {
     "4th": 4,
 }
 _QUARTERS = _ORDINALS | {"1": 1, "2": 2, "3": 3, "4": 4}
-_SECOND, _MINUTE, _HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+_SECOND = timedelta(seconds=1)
+_MINUTE = timedelta(minutes=1)
+_HOUR = timedelta(hours=1)
 
 
 def _any_of(names: Iterable[str]) -> str:
@@ -271,7 +273,8 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
             _WEEKDAYS[match["weekday"]], match["which"], clock.today
         ), match["which"] is None
     if match := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
-        month, day = MONTHS[match["month"]], int(match["day"])
+        month = MONTHS[match["month"]]
+        day = int(match["day"])
         if match["year"]:
             return date(int(match["year"]), month, day), False
         return _latest(month, day, clock.today), True
@@ -311,7 +314,9 @@ def _numbered(match: re.Match[str], clock: Clock) -> Period:
 
 
 def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
-    month, today, which = MONTHS[match["month"]], clock.today, match["which"]
+    month = MONTHS[match["month"]]
+    today = clock.today
+    which = match["which"]
     if match["year"]:
         return None if which else clock.months(date(int(match["year"]), month, 1), 1)
     year = today.year - (month > today.month)
@@ -326,14 +331,13 @@ def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
 
 
 def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
-    year_before, year_after = match.groupdict().get("year"), match["after"]
+    year_before = match.groupdict().get("year")
+    year_after = match["after"]
     if year_before and year_after:
         return None
-    month, today, stated_year = (
-        _QUARTERS[match["quarter"]] * 3 - 2,
-        clock.today,
-        year_before or year_after,
-    )
+    month = _QUARTERS[match["quarter"]] * 3 - 2
+    today = clock.today
+    stated_year = year_before or year_after
     year = int(stated_year) if stated_year else today.year - (month > today.month)
     return clock.months(date(year, month, 1), 3, recurring=not stated_year)
 
@@ -362,7 +366,8 @@ def _time_of_day(text: str, clock: Clock) -> Period | None:
     match = _DAY_THEN_TIME.fullmatch(text) or _TIME_THEN_DAY.fullmatch(text)
     if not match:
         return None
-    day, moment = _named_day(match["day"], clock), _clock_time(match["time"])
+    day = _named_day(match["day"], clock)
+    moment = _clock_time(match["time"])
     if not day or not moment:
         return None
     return replace(
@@ -492,10 +497,8 @@ def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
     match = _BOUNDS.fullmatch(text)
     if not match:
         return None
-    since, until = (
-        _one_bound(f"{match[1]} {match[2]}", clock),
-        _one_bound(f"{match[3]} {match[4]}", clock),
-    )
+    since = _one_bound(f"{match[1]} {match[2]}", clock)
+    until = _one_bound(f"{match[3]} {match[4]}", clock)
     return TimeRange(since.since, until.until) if since and until else None
 
 
@@ -529,10 +532,8 @@ def _range(text: str, clock: Clock) -> TimeRange | None:
     for first, last in candidates:
         ends = _ends(first.strip(), last.strip(), clock)
         if ends:
-            low, high = (
-                min(ends, key=lambda period: period.low),
-                max(ends, key=lambda period: period.high),
-            )
+            low = min(ends, key=lambda period: period.low)
+            high = max(ends, key=lambda period: period.high)
             return TimeRange(low.low, high.high)
     return None
 
@@ -550,7 +551,8 @@ def _ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
 
 
 def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
-    start, end = _period(first, clock), _period(last, clock)
+    start = _period(first, clock)
+    end = _period(last, clock)
     if start is None or end is None:
         return None
     end_time = _clock_time(last)

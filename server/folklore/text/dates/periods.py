@@ -94,7 +94,8 @@ class Clock:
     def unit(self, unit: Unit, offset: int = 0) -> Period:
         """Return the calendar unit that contains now, or the one `offset` units later."""
         if unit in _EXACT:
-            length, local = _EXACT[unit], self.now.astimezone(self.zone)
+            length = _EXACT[unit]
+            local = self.now.astimezone(self.zone)
             elapsed = (
                 timedelta(
                     minutes=local.minute,
@@ -110,7 +111,8 @@ class Clock:
 
     def rolling(self, count: int, unit: Unit) -> Period:
         """Return the last `count` units up to now, or the next ones if negative."""
-        other, now = self.shifted(-count, unit), self.now.astimezone(UTC)
+        other = self.shifted(-count, unit)
+        now = self.now.astimezone(UTC)
         return Period.whole(min(other, now), max(other, now))
 
     def ago(self, count: int, unit: Unit) -> Period:
@@ -120,7 +122,8 @@ class Clock:
             return Period(
                 moment - _EXACT[unit] / 2, moment + _EXACT[unit] / 2, moment, moment
             )
-        around, day = self.moved(moment).unit(unit), self.moved(moment).unit("day")
+        around = self.moved(moment).unit(unit)
+        day = self.moved(moment).unit("day")
         return replace(around, low=day.start, high=day.end)
 
 
@@ -143,7 +146,8 @@ def _moved(day: date, count: int, unit: Unit) -> date:
     if unit in _UNIT_DAYS:
         return day + timedelta(days=count * _UNIT_DAYS[unit])
     months = day.year * 12 + day.month - 1 + count * _UNIT_MONTHS[unit]
-    year, month = months // 12, months % 12 + 1
+    year = months // 12
+    month = months % 12 + 1
     if not 1 <= year <= 9999:
         raise OverflowError
     return date(year, month, min(day.day, calendar.monthrange(year, month)[1]))

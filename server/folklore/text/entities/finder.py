@@ -137,7 +137,8 @@ def _repositories(text: str) -> Iterator[Mention]:
     """Yield each `owner/name` that is marked as a repository by the word before it, by `repo:` or by `#12`."""
     if "/" not in text:
         return
-    position, previous = 0, ""
+    position = 0
+    previous = ""
     for word in text.split():
         position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
@@ -146,4 +147,5 @@ def _repositories(text: str) -> Iterator[Mention]:
                 match[1] or match[3] or previous.lower() in lexicon.REPOSITORY_WORDS
             ):
                 yield position, "project", match[2].removesuffix(".git")
-        position, previous = position + len(word), word.strip(":,`")
+        position = position + len(word)
+        previous = word.strip(":,`")

@@ -71,7 +71,8 @@ def _capitalised(text: str) -> Iterator[tuple[list[str], int, int, Place]]:
 
 
 def _part_of_code(text: str, start: int, end: int) -> bool:
-    previous, following = text[start - 1 : start], text[end : end + 1]
+    previous = text[start - 1 : start]
+    following = text[end : end + 1]
     return (
         previous.isalnum()
         or previous in _CODE_BEFORE

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 # Characters of an edit that are read, and words of it that are looked up.
-_READ, _WORDS = 20_000, 200
+_READ = 20_000
+_WORDS = 200
 _FILE = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
 _ADDED = re.compile(r"^\+(.*)$", re.MULTILINE)
 # A name in code with its parts, as `http.Get` or `time::sleep`.
@@ -54,7 +55,8 @@ class Edit:
             for lexeme in lexemes
             if len(lexeme) >= _LEAST and f" {lexeme}" in code
         ]
-        text, path = self.text[:_READ].lower(), self.path.lower()
+        text = self.text[:_READ].lower()
+        path = self.path.lower()
         return sum(
             lexemes[lexeme]
             for lexeme in code_lexemes
@@ -69,5 +71,6 @@ def edit_of(path: str, text: str, patch: str) -> Edit | None:
         if not files:
             return None
         end = files[1].start() if len(files) > 1 else _READ
-        path, text = files[0][1], "\n".join(_ADDED.findall(patch[files[0].end() : end]))
+        path = files[0][1]
+        text = "\n".join(_ADDED.findall(patch[files[0].end() : end]))
     return Edit(path.strip(), text)

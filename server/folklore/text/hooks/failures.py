@@ -3,7 +3,9 @@
 import re
 
 # Characters of a command and of the end of its output that are asked, and those of an output that are looked at.
-_COMMAND, _OUTPUT, _READ = 200, 900, 4_000
+_COMMAND = 200
+_OUTPUT = 900
+_READ = 4_000
 _EXIT_CODE = re.compile(r"\A(?:Error: )?Exit code:? -?\d+\n?")
 # What programs print when they fail, of any language and tool.
 _MARKS = re.compile(

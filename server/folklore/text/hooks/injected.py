@@ -9,9 +9,11 @@ from folklore.text.clean import clean
 from folklore.text.hooks.marks import neutralised
 from folklore.text.query.question import QuestionWords, plain
 
-OPENING, CLOSING = "<folklore-notes>", "</folklore-notes>"
+OPENING = "<folklore-notes>"
+CLOSING = "</folklore-notes>"
 # Words in sequence, or the share of all of a note's words by weight, that make a quotation of it.
-_SEQUENCE, _SHARE = 5, 2 / 3
+_SEQUENCE = 5
+_SHARE = 2 / 3
 
 
 def block(heading: str, notes: Sequence[str]) -> str:

@@ -53,7 +53,8 @@ def neutralised(line: str) -> str:
 
     Other brackets stay, so that code and HTML remain readable. Takes its own result as it is.
     """
-    parts, end = [], 0
+    parts = []
+    end = 0
     for place in mark_places(line):
         escaped = "&lt;" if _ANGLE.match(line, place) else "&#91;"
         parts += [line[end:place], escaped]

@@ -5,7 +5,8 @@ import re
 from folklore.text.hooks.statements import alternatives
 
 # Characters of a prompt that is asked as it is, and of the beginning and the end of a longer one.
-_SHORT, _PART = 1_200, 600
+_SHORT = 1_200
+_PART = 600
 _FENCED = re.compile(r"^(```|~~~).*?(?:^\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 _PRIVATE = re.compile(r"<private>.*?(?:</private>|\Z)", re.DOTALL | re.IGNORECASE)
 
@@ -27,7 +28,9 @@ _CHOICES = re.compile(
 )
 _SESSION = re.compile(alternatives("SESSION"), re.IGNORECASE)
 # Words and characters of a remark, and words after phrases. A path, a number or a name asks something.
-_WORDS, _CHARACTERS, _REST = 10, 80, 2
+_WORDS = 10
+_CHARACTERS = 80
+_REST = 2
 _CODE = re.compile(r"[\d_/`\\]|\w\.\w|[a-z][A-Z]")
 _UNSPACED = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff]{3}"

@@ -11,13 +11,16 @@ from pathlib import Path
 from folklore.text.words import is_question
 
 # Characters of a text that are read, of a sentence that is quoted, and sentences of one text: what is longer is pasted.
-_READ, _LONGEST, _MOST = 8_000, 400, 5
+_READ = 8_000
+_LONGEST = 400
+_MOST = 5
 _FENCED = re.compile(
     r"^(```|~~~)[^\n]*\n(?:(?!\1)[^\n]*\n)*(?:\1)?|^[ \t]*>[^\n]*$", re.MULTILINE
 )
 _SENTENCE = re.compile(r"(?<=[.!?…])[\"'”»)]*\s+|(?<=[。！？])|\n+")
 # A few characters say much in Chinese, and nothing in English.
-_LEAST, _LEAST_ASCII = 5, 10
+_LEAST = 5
+_LEAST_ASCII = 10
 # Words of a fact.
 _LEAST_OF_FACT = 5
 _TEXT = Path(__file__).with_name("statements.txt").read_text(encoding="utf-8")
@@ -31,7 +34,8 @@ def alternatives(section: str) -> str:
 
 
 def _joined(section: str) -> re.Pattern[str]:
-    spaced, unspaced = alternatives(section), alternatives(f"{section}_UNSPACED")
+    spaced = alternatives(section)
+    unspaced = alternatives(f"{section}_UNSPACED")
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{spaced})|{unspaced}", re.IGNORECASE)
 
 

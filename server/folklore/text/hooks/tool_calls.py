@@ -11,7 +11,8 @@ from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.hooks.failures import looks_failed, without_exit_code
 from folklore.text.hooks.shell import file_shown
 
-_BEFORE, _FAILED = "PreToolUse", "PostToolUseFailure"
+_BEFORE = "PreToolUse"
+_FAILED = "PostToolUseFailure"
 _SUBAGENT_TOOLS = frozenset({"Task", "Agent", "spawn_agent"})
 _PATHS = ("file_path", "path", "target_file", "notebook_path")
 _NEW_TEXTS = ("new_string", "content", "contents", "new_source", "file_text")

@@ -23,20 +23,16 @@ _MAX_PAIRS = 200
 # Places in a long text that are compared.
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
-_NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = (
-    r"(?<![^\W_])",
-    r"(?![^\W_])",
-    r"[^\W_]*",
-)
+_NO_LETTER_BEFORE = r"(?<![^\W_])"
+_NO_LETTER_AFTER = r"(?![^\W_])"
+_LETTERS = r"[^\W_]*"
 # English contractions: negations, which are function words whole, and what is no word of its own.
 _CONTRACTION = re.compile(
     r"\b\w+n['\u2019]t\b|(?<=\w)['\u2019](?:s|ll|re|ve|m|d)\b", re.IGNORECASE
 )
 # Names in code with capitals within, where their next part begins, and whether a text can have one at all.
-_CAMEL, _PART = (
-    re.compile(r"\b\w*?[a-z\d][A-Z]\w*"),
-    re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])"),
-)
+_CAMEL = re.compile(r"\b\w*?[a-z\d][A-Z]\w*")
+_PART = re.compile(r"(?<=[a-z\d])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _CASES = bytes.maketrans(
     f"{string.ascii_lowercase}{string.digits}{string.ascii_uppercase}".encode(),
     b"a" * 36 + b"A" * 26,
@@ -74,7 +70,8 @@ _PAIR = re.compile(
 )
 _NUMBERED = re.compile(r"(?<![^\W_])([^\W\d_]{2,})(\d{1,5})(?![^\W_])")
 # A word weighs its letters, beyond the first two, up to so many: short words are common in every language.
-_LONGEST, _SHORTEST = 8, 2
+_LONGEST = 8
+_SHORTEST = 2
 _LEAST = 0.1
 # Least weight of names, numbers and words with digits or capitals within, however short.
 _SPECIFIC = 4.0
@@ -82,7 +79,8 @@ _SPECIFIC = 4.0
 _IDENTIFIER = re.compile(r"\w[./:_#@\\]+\w|[^\W\d]\d|\d[^\W\d]|[a-z][A-Z]")
 _SIGNS = string.punctuation.replace("_", "")
 # Share of the letters in which the forms of a word agree, and the least number of letters.
-_STEM, _SHORTEST_STEM = 0.62, 4
+_STEM = 0.62
+_SHORTEST_STEM = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +122,8 @@ class QuestionWords:
         dated = pieces_with_dates(pieces) if dates else set()
         by_start: dict[str, QuestionWord] = {}
         spelled: list[tuple[str, float]] = []
-        german, opening = detect(" ".join(pieces)) == "german", True
+        german = detect(" ".join(pieces)) == "german"
+        opening = True
         for place, piece in enumerate(pieces):
             for match in _WORD.finditer(without_contractions(piece)):
                 if (

@@ -120,7 +120,10 @@ def _best_span(
 
     A word counts once in a span, and the first of equal spans is taken.
     """
-    best, span, first, weight = 0.0, (0, 0), 0, 0.0
+    best = 0.0
+    span = (0, 0)
+    first = 0
+    weight = 0.0
     inside: Counter[str] = Counter()
     for begin, end, word, value in places:
         weight += 0.0 if inside[word] else value
@@ -131,7 +134,8 @@ def _best_span(
             weight -= 0.0 if inside[dropped] else loss
             first += 1
         if weight > best + 1e-9:
-            best, span = weight, (places[first][0], end)
+            best = weight
+            span = (places[first][0], end)
     return span
 
 

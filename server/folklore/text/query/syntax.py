@@ -155,9 +155,11 @@ class _Reader:
 
     def _skip_word(self) -> None:
         """Skip to white space, a closing bracket that the word did not open, or a quotation that begins."""
-        start, depth = self.position, 0
+        start = self.position
+        depth = 0
         while self.position < len(self.text):
-            char, previous = self.text[self.position], self.text[self.position - 1]
+            char = self.text[self.position]
+            previous = self.text[self.position - 1]
             if char == "(":
                 depth += 1
             elif char == ")":
@@ -173,12 +175,11 @@ class _Reader:
 
     def _starred(self, word: str) -> Token:
         """Distinguish the prefix `word*` from `*emphasis*` and `*two words*`."""
-        opens, closes = word.startswith("*"), word.endswith("*")
+        opens = word.startswith("*")
+        closes = word.endswith("*")
         core = word.strip("*") if closes else word
-        within, self._emphasis = (
-            self._emphasis,
-            (self._emphasis or opens) and not closes,
-        )
+        within = self._emphasis
+        self._emphasis = (self._emphasis or opens) and not closes
         prefix = closes and not opens and not within and _is_selective(core)
         return Token("word", core or word, prefix)
 

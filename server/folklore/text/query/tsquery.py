@@ -75,7 +75,8 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
                 not operand if isinstance(operand, bool) else operand and f"!{operand}"
             )
         else:
-            second, first = stack.pop(), stack.pop()
+            second = stack.pop()
+            first = stack.pop()
             stack.append(_joined(step, first, second))
     return stack.pop() if stack else ""
 
@@ -103,7 +104,8 @@ def _operand(term: Term, forms: Forms) -> str:
 def _sequence(term: Term, form: Sequence[str]) -> str:
     """Write lexemes in order: `('a' <-> 'b' <2> 'd')`."""
     positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
-    text, weights = "", WEIGHTS[term.column] if term.column else _ANY_COLUMN
+    text = ""
+    weights = WEIGHTS[term.column] if term.column else _ANY_COLUMN
     for previous, position in zip([None, *positions], positions, strict=False):
         distance = (
             min(position - previous, _MAX_DISTANCE) if previous is not None else 0

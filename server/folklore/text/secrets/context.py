@@ -226,7 +226,8 @@ def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
 def _name(lower: str, literal: str, start: int, before: str) -> _Name | None:
     """Return the name of a secret at the position of its literal, None for other names and words."""
     word = _WORDS.get(literal, re.compile(literal)).match(lower, start)
-    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(before))
+    kind = _NAMES[literal]
+    qualified = bool(_QUALIFIER.search(before))
     if word is None or (kind == "key" and not qualified):  # the key of a table
         return None
     if kind != "password" and _NOT_SECRET.search(before):
@@ -238,7 +239,8 @@ def _value(text: str, lower: str, start: int) -> _Value | None:
     separator = _SEPARATOR.match(lower, start)
     if separator is None:
         return None
-    form, begin = separator.lastgroup, separator.end()
+    form = separator.lastgroup
+    begin = separator.end()
     assigned = form in ("set", "typed", "colon", "call")
     if quoted := _QUOTED.match(text, begin):
         return _Value(quoted["value"], *quoted.span("value"), form, assigned)
@@ -298,7 +300,8 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
         return
     start = userinfo.start("value")
     end = start + length
-    password, user = unquote(text[start:end]), unquote(userinfo["user"])
+    password = unquote(text[start:end])
+    user = unquote(userinfo["user"])
     is_sample = password.lower() == user or is_placeholder(text[start:end])
     # For a host that could be real, a plain word is a password too.
     if not is_sample and (
@@ -310,7 +313,8 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
 
 def _password_length(value: str) -> int | None:
     """Return the length of the password with which a text begins, before an @ and a host; None without them."""
-    ats, path = [at.start() for at in _AT_HOST.finditer(value)], _PATH.search(value)
+    ats = [at.start() for at in _AT_HOST.finditer(value)]
+    path = _PATH.search(value)
     # The host follows the last @ before the path; a password may contain an unescaped / or @, a path an @.
     before_path = [at for at in ats if path is None or at < path.start()]
     return next(iter([*before_path[-1:], *ats]), None)

@@ -28,7 +28,8 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     Raises SearchEnded.
     """
     secrets = find(text)
-    pieces, end = [], 0
+    pieces = []
+    end = 0
     for secret in secrets:
         pieces += [text[end : secret.start], f"[redacted: {secret.kind}]"]
         end = secret.end

@@ -96,7 +96,8 @@ _PEM_BODY = re.compile(
 )
 _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
 # A block is judged by its beginning: if its last line is missing, the prose behind it is matched as body.
-_MIN_PEM_LENGTH, _BEGINNING = 40, 200
+_MIN_PEM_LENGTH = 40
+_BEGINNING = 200
 
 
 class SearchEnded(Exception):

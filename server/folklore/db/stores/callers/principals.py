@@ -180,10 +180,8 @@ class Principals(Store):
             await session.rows(
                 "principals/set_digest", token=row["token_id"], digest=digest
             )
-            caller, detail = (
-                Caller(principal, token=row["token_id"]),
-                f"{principal} {row['token_id']}",
-            )
+            caller = Caller(principal, token=row["token_id"])
+            detail = f"{principal} {row['token_id']}"
             await session.rows(
                 "audit/insert",
                 **audit_entry("join", caller=caller, now=now, detail=detail),

@@ -13,7 +13,8 @@ from folklore.db.stores.events.audit import NOWHERE, Write
 # The time in which the use of memories is measured.
 _MEASURED = timedelta(days=30)
 # A tag that a heading names in our own voice: at most three words, since a longer one could be an instruction, and bytes.
-_PLAIN_TOPIC, _LONGEST_TOPIC = r"^[[:alnum:]]+([:/_.-][[:alnum:]]+){0,2}$", 30
+_PLAIN_TOPIC = r"^[[:alnum:]]+([:/_.-][[:alnum:]]+){0,2}$"
+_LONGEST_TOPIC = 30
 # What counts as "stored in this session".
 _WRITES: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
 

@@ -19,9 +19,13 @@ from folklore.memory.requests import (
 from folklore.memory.results import DONE, Attention, AuthorChanges
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
-_MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
+_MEMORIES = 6
+_PROJECTS = 20
+_URGENT = 10
+_PEOPLE = 12
 # Sizes of a chart, of which the picture is scaled to the page.
-_HEIGHT, _DAY = 60, 10
+_HEIGHT = 60
+_DAY = 10
 _EVERYWHERE = ("*",)
 _PINNED = FiltersRequest.model_validate({"pinned": True})
 

@@ -10,7 +10,8 @@ from folklore.http.console.visit import Visit, number_of
 from folklore.memory.requests import InjectedRequest
 from folklore.memory.results import InjectedText
 
-_STEP, _MOST = 50, 1_000
+_STEP = 50
+_MOST = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Session:
 
 async def show(visit: Visit) -> Response:
     """Show the latest injected texts of the caller, or for the owner of all people."""
-    project, session = visit.query.get("project", ""), visit.query.get("session", "")
+    project = visit.query.get("project", "")
+    session = visit.query.get("session", "")
     everyone = visit.is_owner and bool(visit.query.get("everyone"))
     limit = number_of(visit.query.get("limit") or str(_STEP), "limit", 1, _MOST)
     where = {"namespaces": (project,)} if project else {}

@@ -25,13 +25,16 @@ from folklore.memory.results import Activity
 from folklore.model import Caller
 
 # Seconds between two looks for new events, and between two signs of life of a silent stream.
-_PAUSE, _SILENCE = 2.0, 15.0
+_PAUSE = 2.0
+_SILENCE = 15.0
 # Streams of one process, and those of one session: a browser has one for each page in view, and at most six.
-_STREAMS, _STREAMS_OF_SESSION = 200, 8
+_STREAMS = 200
+_STREAMS_OF_SESSION = 8
 _MEDIA_TYPE = "text/event-stream"
 # A proxy such as nginx would keep events back until there are many.
 _HEADERS = {"x-accel-buffering": "no"}
-_ALIVE, _END = ": alive\n\n", "event: end\ndata: {}\n\n"
+_ALIVE = ": alive\n\n"
+_END = "event: end\ndata: {}\n\n"
 
 
 @dataclass(eq=False, slots=True)

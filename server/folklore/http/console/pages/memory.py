@@ -24,8 +24,12 @@ from folklore.text.difference import Part, changed_lines
 # Neighbours that the graph shows; the list has all.
 _IN_GRAPH = 10
 # Related memories whose texts are read, uses that are shown.
-_READ, _USES = 100, 20
-_WIDTH, _HEIGHT, _RADIUS_X, _RADIUS_Y = 640, 300, 235, 110
+_READ = 100
+_USES = 20
+_WIDTH = 640
+_HEIGHT = 300
+_RADIUS_X = 235
+_RADIUS_Y = 110
 _LABEL = 28
 _IDS = "Ids come from recall, search or list."
 # Fields with a place of their own on the page.
@@ -140,10 +144,8 @@ async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
         label = (
             "forgotten" if memory is None else _short(memory.summary or memory.content)
         )
-        x, y = (
-            round(_WIDTH / 2 + _RADIUS_X * cos(angle)),
-            round(_HEIGHT / 2 + _RADIUS_Y * sin(angle)),
-        )
+        x = round(_WIDTH / 2 + _RADIUS_X * cos(angle))
+        y = round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
         neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
     return neighbours
 

@@ -24,10 +24,8 @@ async def new(visit: Visit) -> Response:
 
 async def store(visit: Visit) -> Response:
     """Store a memory, and show it; with what is similar to it, if there is something."""
-    texts, project = (
-        fields.given_texts(visit.form),
-        visit.form.get("project", "").strip(),
-    )
+    texts = fields.given_texts(visit.form)
+    project = visit.form.get("project", "").strip()
     try:
         values = fields.stated_values(texts)
         if "content" not in values:
@@ -56,7 +54,8 @@ async def edit(visit: Visit) -> Response:
 
 async def save(visit: Visit) -> Response:
     """Change the fields that were changed in the form, if nothing has changed since it was shown."""
-    memory, texts = await _writable(visit), fields.given_texts(visit.form)
+    memory = await _writable(visit)
+    texts = fields.given_texts(visit.form)
     try:
         if memory.revision != number_of(visit.form.get("revision", ""), "revision"):
             raise Conflict(
@@ -82,7 +81,8 @@ async def save(visit: Visit) -> Response:
 
 async def pin(visit: Visit) -> Response:
     """Pin a memory, or no longer."""
-    memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
+    memory = await _writable(visit)
+    pinned = bool(visit.form.get("pinned"))
     await visit.call(
         _update(memory, changes=requests.Changes.model_validate({"pinned": pinned}))
     )
@@ -93,7 +93,8 @@ async def pin(visit: Visit) -> Response:
 
 async def add_cue(visit: Visit) -> Response:
     """Add a cue to a memory."""
-    memory, cue = await _writable(visit), visit.form.get("cue", "").strip()
+    memory = await _writable(visit)
+    cue = visit.form.get("cue", "").strip()
     if not cue:
         raise InvalidInput(
             "cue", "is empty.", hint="Write what somebody would type who needs it."
@@ -105,7 +106,8 @@ async def add_cue(visit: Visit) -> Response:
 
 async def remove_cue(visit: Visit) -> Response:
     """Remove a cue from a memory; one that was learned is not learned again."""
-    memory, cue = await _writable(visit), visit.form.get("cue", "")
+    memory = await _writable(visit)
+    cue = visit.form.get("cue", "")
     left = tuple(other for other in memory.cues if other != cue)
     changes = requests.Changes.model_validate({"cues": left})
     await visit.call(_update(memory, changes=changes))
@@ -189,10 +191,8 @@ async def ask_supersede(visit: Visit) -> Response:
 async def supersede(visit: Visit) -> Response:
     """Store a memory that supersedes this one, with its kind and tags."""
     memory = await _writable(visit)
-    content, reason = (
-        visit.form.get("content", ""),
-        visit.form.get("reason", "").strip(),
-    )
+    content = visit.form.get("content", "")
+    reason = visit.form.get("reason", "").strip()
     draft = Draft(
         content,
         kind=memory.kind,
@@ -215,7 +215,8 @@ async def supersede(visit: Visit) -> Response:
 async def choose(visit: Visit) -> Response:
     """Show candidates for a relation or a merge, found by a question."""
     memory = await _writable(visit)
-    question, where = visit.query.get("q", ""), (memory.namespace,)
+    question = visit.query.get("q", "")
+    where = (memory.namespace,)
     query = question.strip() or memory.content[:1_000]
     request = requests.RecallRequest(
         query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False
@@ -266,19 +267,15 @@ async def unrelate(visit: Visit) -> Response:
 
 async def merge(visit: Visit) -> Response:
     """Show what a merge would do, and after the confirmation merge another memory into this one."""
-    memory, other_id = (
-        await _writable(visit),
-        await memory_id(visit, visit.form.get("other", "")),
-    )
+    memory = await _writable(visit)
+    other_id = await memory_id(visit, visit.form.get("other", ""))
     if not visit.form.get("confirmed"):
         [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
         return await visit.render(
             "memory_merge.html", memory=memory, other=other.memory
         )
-    where, revision = (
-        (memory.namespace,),
-        number_of(visit.form.get("revision", ""), "revision"),
-    )
+    where = (memory.namespace,)
+    revision = number_of(visit.form.get("revision", ""), "revision")
     await visit.call(
         requests.UpdateRequest(
             id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where
@@ -347,7 +344,8 @@ async def _edit_form(
     typed: Mapping[str, str] | None = None,
 ) -> Response:
     """Show a memory's form; in a conflict also the fields that are not as `typed`."""
-    inputs, now = fields.form_fields(texts), fields.as_texts(memory)
+    inputs = fields.form_fields(texts)
+    now = fields.as_texts(memory)
     differing = [
         (field.label, now[field.name], typed[field.name], field.text == now[field.name])
         for field in inputs

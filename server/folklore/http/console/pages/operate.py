@@ -13,7 +13,8 @@ from folklore.memory.requests import (
 )
 
 # Backups and tables that are shown.
-_BACKUPS, _TABLES = 20, 12
+_BACKUPS = 20
+_TABLES = 12
 
 
 async def show(visit: Visit) -> Response:

@@ -116,11 +116,9 @@ async def import_file(visit: Visit) -> Response:
     """Import the lines of a file, or count what an import would do; authors and times are those of the file."""
     require_owner(visit.caller)
     form = visit.form
-    content, project, dry_run = (
-        form.get("file", ""),
-        form.get("project", "").strip(),
-        form.get("dry_run") == "1",
-    )
+    content = form.get("file", "")
+    project = form.get("project", "").strip()
+    dry_run = form.get("dry_run") == "1"
     if not content.strip():
         raise InvalidInput("file", "is empty.", hint="Choose an export of Folklore.")
     request = requests.ImportRequest.model_validate(

@@ -20,7 +20,10 @@ from folklore.model import Draft, Memory
 from folklore.text.difference import Part, changed_lines
 
 # Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.
-_PAGE, _LIMIT, _SELECTION, _COMPARED = 10, 100, 100, 4_000
+_PAGE = 10
+_LIMIT = 100
+_SELECTION = 100
+_COMPARED = 4_000
 TITLES = {
     "contradiction": "Contradictions",
     "similar": "Near-duplicates",
@@ -71,10 +74,8 @@ async def show(visit: Visit) -> Response:
         return await visit.render(
             "review_projects.html", projects=names, attention=attention, said=said
         )
-    reason, skip = (
-        _reason(visit.query.get("reason", "similar")),
-        number_of(visit.query.get("skip") or "0", "skip"),
-    )
+    reason = _reason(visit.query.get("reason", "similar"))
+    skip = number_of(visit.query.get("skip") or "0", "skip")
     after = (
         id_of(text, "after", "Reload the page.")
         if (text := visit.query.get("after"))
@@ -100,7 +101,8 @@ async def show(visit: Visit) -> Response:
 
 async def store_or_drop(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
-    project, sentence = visit.form.get("project", ""), visit.form.get("sentence", "")
+    project = visit.form.get("project", "")
+    sentence = visit.form.get("sentence", "")
     if stores := "store" in visit.form:
         await visit.call(
             requests.StoreRequest(
@@ -240,7 +242,8 @@ def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
 
     Raises InvalidInput.
     """
-    reason, names = _reason(visit.form.get("reason", "")), visit.form.getlist("item")
+    reason = _reason(visit.form.get("reason", ""))
+    names = visit.form.getlist("item")
     if one := visit.form.get("decide"):
         decision, _, name = one.partition(" ")
         return reason, _decision(reason, decision), [name]

@@ -118,7 +118,8 @@ def console_routes(
     team: Team, sessions: ConsoleSessions, exports: Exports
 ) -> list[BaseRoute]:
     """Return the routes of the console."""
-    signing_in, live = SigningIn(team, sessions), LiveFeed(team, sessions)
+    signing_in = SigningIn(team, sessions)
+    live = LiveFeed(team, sessions)
 
     async def export(visit: Visit) -> Response:
         name = names.normalise(visit.query.get("project", ""), field="project")
@@ -149,7 +150,8 @@ def console_routes(
 
 def is_console(scope: Scope) -> bool:
     """Return True for a path of the console: that of a page, or what a browser or a session gets of no machine."""
-    beginning, request = _beginning(scope["path"]), Request(scope)
+    beginning = _beginning(scope["path"])
+    request = Request(scope)
     return beginning in _BEGINNINGS or (
         scope["method"] == "GET"
         and beginning not in _MACHINES

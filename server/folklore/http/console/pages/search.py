@@ -32,9 +32,12 @@ from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import line, snippet
 
 # Results that are shown at first, and those of one ranking, which chips count and "show more" shows.
-_PAGE, _MOST = 20, 100
+_PAGE = 20
+_MOST = 100
 # Characters of a result: a text up to so many is shown whole, a longer one by a line and a snippet.
-_WHOLE, _LINE, _SNIPPET = 320, 120, 480
+_WHOLE = 320
+_LINE = 120
+_SNIPPET = 480
 # Chips of a group, without those that are on.
 _CHIPS = 8
 _TIMES: Mapping[str, timedelta] = {
@@ -204,7 +207,8 @@ def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] |
 
 
 def _summary(question: Question, answer: Answer) -> str:
-    total, count = len(answer.memories), min(len(answer.memories), question.limit)
+    total = len(answer.memories)
+    count = min(len(answer.memories), question.limit)
     by_score = question.has_question
     if not total:
         return (

@@ -32,7 +32,8 @@ class SigningIn:
     async def sign_in(self, request: Request) -> Response:
         """Begin a session for the caller of a token, always with a new secret."""
         form = await read_form(request)
-        token, next_page = form.get("token", "").strip(), form.get("next", "")
+        token = form.get("token", "").strip()
+        next_page = form.get("next", "")
         try:
             caller = await self._team.authenticator.admit(
                 token or None, address_of(request.scope)
@@ -117,9 +118,12 @@ class SigningIn:
             if not demanded:
                 self._team.authenticator.require_local()
         except Unauthenticated as other_user:
-            demanded, error = True, error or other_user
+            demanded = True
+            error = error or other_user
         except FolkloreError as unavailable:
-            demanded, error, status = True, error or unavailable, max(status, 503)
+            demanded = True
+            error = error or unavailable
+            status = max(status, 503)
         return open_page(
             request,
             "sign_in.html",

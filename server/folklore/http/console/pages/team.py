@@ -54,11 +54,9 @@ async def show(visit: Visit) -> Response:
 
 async def create(visit: Visit) -> Response:
     """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
-    owner, home, agent = (
-        visit.form.get("owner") == "1",
-        _given(visit, "home"),
-        _given(visit, "agent"),
-    )
+    owner = visit.form.get("owner") == "1"
+    home = _given(visit, "home")
+    agent = _given(visit, "agent")
     request = requests.CreateTokenRequest(
         **_asked(visit), owner=owner, namespace=home, agent=agent
     )

@@ -44,7 +44,8 @@ async def show(visit: Visit) -> Response:
 
 def asked(visit: Visit, **cursor: str | None) -> ActivityRequest:
     """Return the request that the address describes, `after` or `before` a cursor. Raises InvalidInput."""
-    kind, project = visit.query.get("kind", ""), visit.query.get("project", "")
+    kind = visit.query.get("kind", "")
+    project = visit.query.get("project", "")
     if kind and kind not in KINDS:
         raise InvalidInput(
             "kind", f"must be one of {', '.join(KINDS)}, got {kind[:60]!r}."

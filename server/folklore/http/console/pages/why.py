@@ -14,7 +14,8 @@ from folklore.memory.context import ALL
 from folklore.memory.results import ExplainedCandidate, Explanation
 from folklore.ranking.features import group_of
 
-_LIMIT, _MOST = 10, 30
+_LIMIT = 10
+_MOST = 30
 _DIVERSITY = "mmr_lambda"
 # The numbers that have a slider: name, greatest value, meaning.
 SLIDERS: Sequence[tuple[str, float, str]] = (
@@ -64,10 +65,8 @@ class Row:
 
 async def show(visit: Visit) -> Response:
     """Show the explanation of a question; a script asks for the part below the form alone."""
-    question, project = (
-        visit.query.get("q", "").strip(),
-        visit.query.get("project", "").strip(),
-    )
+    question = visit.query.get("q", "").strip()
+    project = visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(requests.ListPresetsRequest())
     texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
@@ -145,7 +144,8 @@ def _rows(explanation: Explanation) -> list[Row]:
 
 
 def _bars(candidate: ExplainedCandidate, most: float) -> list[Bar]:
-    bars, x = [], 0.0
+    bars = []
+    x = 0.0
     for name, value in candidate.shares.items():
         width = round(max(value, 0.0) / most * _WIDTH, 2)
         bars.append(Bar(name, group_of(name), value, round(x, 2), width))

@@ -301,7 +301,8 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
         value if isinstance(value, dict) else {}
         for value in map(message.get, ("author", "content", "metadata"))
     )
-    role, recipient = author.get("role"), message.get("recipient")
+    role = author.get("role")
+    recipient = message.get("recipient")
     if role not in ("user", "assistant") or recipient not in (None, "all"):
         return "message of the system or a tool"
     if (

@@ -12,7 +12,8 @@ from zipfile import BadZipFile, ZipFile
 from folklore.errors import InvalidInput
 from folklore.text.amounts import amount
 
-GZIP, ZIP = b"\x1f\x8b", b"PK\x03\x04"
+GZIP = b"\x1f\x8b"
+ZIP = b"PK\x03\x04"
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 _HEAD_BYTES = 4
 _RECORDS = (".json", ".jsonl", ".ndjson")

@@ -130,7 +130,8 @@ def _walk(
 
     A file that several links name is read once.
     """
-    real, visited = root.resolve(), set[Path]()
+    real = root.resolve()
+    visited = set[Path]()
     for folder, folders, files in os.walk(root):
         below = Path(folder)
         folders[:] = sorted(

@@ -86,7 +86,8 @@ def _observation(observation: Any, name: str, tag: str) -> Raw:
 def _relation(record: dict[str, Any]) -> Iterator[Raw]:
     fields = ForeignFields(record)
     fields.text("type")
-    source, target = fields.text("from"), fields.text("to")
+    source = fields.text("from")
+    target = fields.text("to")
     relation = fields.text("relationType")
     if not (source and target and relation):
         yield InvalidInput("line", "is a relation without from, to or relationType.")

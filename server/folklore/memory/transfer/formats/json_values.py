@@ -205,7 +205,9 @@ class JsonValues:
         self._noun = noun
         self._most = most
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-        self._text, self._at, self._at_end = "", 0, False
+        self._text = ""
+        self._at = 0
+        self._at_end = False
 
     def __iter__(self) -> Iterator[Any]:
         listed = False
@@ -230,7 +232,8 @@ class JsonValues:
 
     def _value(self) -> tuple[Any, ...]:
         """Return the next value, nothing if the text may end within it."""
-        start, length = self._at, len(self._text)
+        start = self._at
+        length = len(self._text)
         try:
             value, end = _decode(self._text, start)
         except RecursionError:
@@ -259,11 +262,9 @@ class JsonValues:
             problem = f"has a {self._noun} of more than {self._most:,} characters, or is not JSON."
             raise InvalidInput("FILE", problem, hint=_HINT)
         piece = self._source.read(max(_CHUNK, len(text)))
-        self._text, self._at, self._at_end = (
-            text + self._decoder.decode(piece, final=not piece),
-            0,
-            not piece,
-        )
+        self._text = text + self._decoder.decode(piece, final=not piece)
+        self._at = 0
+        self._at_end = not piece
 
 
 def _is_cut(error: ValueError, length: int) -> bool:

@@ -364,15 +364,18 @@ _Section = tuple[list[str], int, str]
 
 def _sections(text: str) -> Iterator[_Section]:
     """Yield every section with a text, a long one in parts."""
-    tokens, lines = _MARKDOWN.parse(text), text.split("\n")
+    tokens = _MARKDOWN.parse(text)
+    lines = text.split("\n")
     places = _headings(tokens)
     headings: dict[int, str] = {}
-    first, body = 0, ""
+    first = 0
+    body = ""
     starts = sorted({0, *(token.map[0] for token in tokens if token.map)})
     for start, end in pairwise([*starts, len(lines)]):
         if start in places or len(body) > _SECTION_CHARACTERS:
             yield from _parts(headings, first, body)
-            first, body = start, ""
+            first = start
+            body = ""
         if start in places:
             level, heading = places[start]
             headings = {
@@ -394,7 +397,8 @@ def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
 
 def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[_Section]:
     """Yield a body with its headings, in parts if it is too long: cut between lines, or anywhere in a longer line."""
-    start, body = 0, body.rstrip()
+    start = 0
+    body = body.rstrip()
     while start < len(body):
         end = start + _PART_CHARACTERS
         if end < len(body):

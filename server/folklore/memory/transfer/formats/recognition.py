@@ -215,7 +215,8 @@ class _Head:
         self._head = head
 
     def read(self, _size: int) -> bytes:
-        head, self._head = self._head, b""
+        head = self._head
+        self._head = b""
         return head
 
 

@@ -34,7 +34,8 @@ from folklore.memory.transfer.formats.line import (
 )
 
 _CONTENT = ("memory", "content", "text", "data")
-_TAG_CHARACTERS, _MOST_TAGS = 100, 64
+_TAG_CHARACTERS = 100
+_MOST_TAGS = 64
 # Numbers above it are milliseconds since 1970, not seconds.
 _MOST_SECONDS = 10**11
 
