@@ -221,9 +221,9 @@ class App:
     def started(self) -> Runtime | None:
         """The running parts, or None before they run; starts nothing."""
         task = self._starting
-        return (
-            None if task is None or not task.done() or _failed(task) else task.result()
-        )
+        if task is None or not task.done() or _failed(task):
+            return None
+        return task.result()
 
     async def _start(self) -> Runtime:
         for module in ("runtime", "memory.service.operations"):

@@ -120,7 +120,9 @@ def _default_home() -> Path:
 def home_directory(environ: Mapping[str, str]) -> Path:
     """Return the home that the environment names, else the default one. Raises ConfigInvalid without either."""
     path = environ.get("FOLKLORE_HOME", "").strip()
-    return expanded(Path(path)) if path else _default_home()
+    if path:
+        return expanded(Path(path))
+    return _default_home()
 
 
 def _postgres_address(value: SecretStr | None) -> SecretStr | None:
@@ -338,11 +340,10 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        usable = (
-            "a shorter path"
-            if error.errno == errno.ENAMETOOLONG
-            else "a folder that you may enter"
-        )
+        if error.errno == errno.ENAMETOOLONG:
+            usable = "a shorter path"
+        else:
+            usable = "a folder that you may enter"
         hint = f"Set FOLKLORE_HOME to {usable}, on a local disk."
         raise ConfigInvalid(
             "home", f"cannot be a directory ({error.strerror}).", hint=hint
@@ -372,7 +373,9 @@ def namespace_of_file(config: Path | None = None) -> str | None:
     Raises ConfigInvalid as `load_settings` does.
     """
     namespace = _read_file(config_path(config, os.environ)).get("namespace")
-    return None if namespace is None else Settings(namespace=namespace).namespace
+    if namespace is None:
+        return None
+    return Settings(namespace=namespace).namespace
 
 
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
@@ -397,7 +400,9 @@ def _type_of(name: str, path: Sequence[str]) -> Any:
     kind: Any = Settings.model_fields[name].annotation
     if path and _is_section(kind):
         inner = kind.model_fields.get(path[0])
-        return str if inner is None else inner.annotation
+        if inner is None:
+            return str
+        return inner.annotation
     return kind
 
 
@@ -440,9 +445,10 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
         )
     ):
         suggestion = f"Did you mean {similar[0]}? "
-    reason = (
-        "is not a setting" if unknown else field_errors(error)[0][1].removesuffix(".")
-    )
+    if unknown:
+        reason = "is not a setting"
+    else:
+        reason = field_errors(error)[0][1].removesuffix(".")
     more = f" ({len(others)} more)" if others else ""
     hint = (
         f"{suggestion}`folklore config example` prints every setting with its default."
@@ -461,11 +467,10 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
         mark = getattr(error, "problem_mark", None)
-        where = (
-            f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}"
-            if mark
-            else ""
-        )
+        if mark:
+            where = f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}"
+        else:
+            where = ""
         raise ConfigInvalid(
             "config",
             f"{path} is not valid YAML{where}.",

@@ -65,7 +65,9 @@ class FolkloreError(Exception):
         self.hint = hint
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}" if self.hint else self.message
+        if self.hint:
+            return f"{self.message} {self.hint}"
+        return self.message
 
 
 class InvalidInput(FolkloreError):

@@ -38,7 +38,9 @@ def repository_root(directory: Path) -> Path:
     if top:
         return Path(top)
     repository = repository_at(directory)
-    return directory if repository is None else repository.root
+    if repository is None:
+        return directory
+    return repository.root
 
 
 def upstream_namespace(directory: Path) -> str | None:
@@ -61,7 +63,9 @@ def working_directory(environ: Mapping[str, str]) -> Path:
     """Return the directory the assistant works in: CLAUDE_PROJECT_DIR (set by Claude Code), else this process's."""
     path = environ.get("CLAUDE_PROJECT_DIR")
     try:
-        return Path(path) if path else Path.cwd()
+        if path:
+            return Path(path)
+        return Path.cwd()
     except OSError:  # the directory was removed under us
         return Path(os.sep)
 
@@ -78,13 +82,17 @@ def _address(directory: Path, preferred: str | None) -> str | None:
         repository = repository_at(directory)
         urls = {} if repository is None else repository.remotes()
         name = _chosen(set(urls), preferred)
-        return None if name is None else urls[name]
+        if name is None:
+            return None
+        return urls[name]
     remotes = {
         line.removeprefix("remote.").removesuffix(".url")
         for line in listed.splitlines()
     }
     name = _chosen(remotes, preferred)
-    return None if name is None else _git(directory, "remote", "get-url", "--", name)
+    if name is None:
+        return None
+    return _git(directory, "remote", "get-url", "--", name)
 
 
 def _chosen(remotes: set[str], preferred: str | None) -> str | None:
@@ -100,7 +108,9 @@ def _common_directory(directory: Path) -> Path | None:
     if common:
         return Path(common)
     repository = repository_at(directory)
-    return None if repository is None else repository.common
+    if repository is None:
+        return None
+    return repository.common
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

@@ -38,7 +38,10 @@ def proxy_for(server: SplitResult) -> Proxy | None:
         words = f"the proxy of {source}"
         problem = "is not an address such as http://proxy.example.com:3128"
         return Proxy(address, words, problem)
-    place = f"{address.hostname}:{port}" if port else str(address.hostname)
+    if port:
+        place = f"{address.hostname}:{port}"
+    else:
+        place = str(address.hostname)
     words = f"the proxy {address.scheme}://{place} of {source}"
     if address.scheme != "http":
         return Proxy(address, words, "must be one that is reached by http://")

@@ -181,11 +181,9 @@ def _limits(settings: Settings, minimum: int) -> PoolLimits:
 
 
 def _login_dsn(settings: Settings) -> str | None:
-    return (
-        None
-        if settings.database.login_url is None
-        else settings.database.login_url.get_secret_value()
-    )
+    if settings.database.login_url is None:
+        return None
+    return settings.database.login_url.get_secret_value()
 
 
 @asynccontextmanager
@@ -222,11 +220,9 @@ async def backed_up_store(settings: Settings) -> operations.Store:
 
 def backup_folder(settings: Settings) -> Path:
     """Return the folder of backups: the setting, else `backups` in the home."""
-    return (
-        settings.home / "backups"
-        if settings.backup.folder is None
-        else expanded(settings.backup.folder)
-    )
+    if settings.backup.folder is None:
+        return settings.home / "backups"
+    return expanded(settings.backup.folder)
 
 
 def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:

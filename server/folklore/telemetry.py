@@ -27,7 +27,9 @@ _tracer: Tracer | None = None
 
 def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
     """Return a context manager that records a span of this name below the current span, if spans are collected."""
-    return _NOTHING if _tracer is None else _span(_tracer, name, numbers)
+    if _tracer is None:
+        return _NOTHING
+    return _span(_tracer, name, numbers)
 
 
 @contextmanager

@@ -93,7 +93,9 @@ class Archive:
     @property
     def verified_at(self) -> datetime | None:
         """The time at which a copy was restored from this file and compared; None if it has changed since."""
-        return None if self.changed else self._marked[0]
+        if self.changed:
+            return None
+        return self._marked[0]
 
     @property
     def changed(self) -> bool:

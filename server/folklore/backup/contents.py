@@ -39,9 +39,10 @@ class Contents:
 
     def differences(self, other: Contents, *, answers: bool = True) -> list[str]:
         """Return in words what differs in another database, nothing if it is the same; `answers` may be left out."""
-        results = (
-            [] if self.migrations == other.migrations else ["the applied migrations"]
-        )
+        if self.migrations == other.migrations:
+            results = []
+        else:
+            results = ["the applied migrations"]
         for name in sorted({*self.tables, *other.tables}):
             if difference := _difference(
                 name, self.tables.get(name), other.tables.get(name)
@@ -51,11 +52,9 @@ class Contents:
             answers and other.answers.get(question) != ids
             for question, ids in self.answers.items()
         )
-        return (
-            [*results, f"{changed} of {len(self.answers)} answers"]
-            if changed
-            else results
-        )
+        if changed:
+            return [*results, f"{changed} of {len(self.answers)} answers"]
+        return results
 
 
 def _difference(name: str, mine: Table | None, its: Table | None) -> str:
@@ -63,7 +62,9 @@ def _difference(name: str, mine: Table | None, its: Table | None) -> str:
         return f"the table {name} is {'not expected' if mine is None else 'missing'}"
     if mine.rows != its.rows:
         return f"{name} has {its.rows:,} rows, not {mine.rows:,}"
-    return "" if mine.digest == its.digest else f"rows of {name}"
+    if mine.digest == its.digest:
+        return ""
+    return f"rows of {name}"
 
 
 async def read_contents(moment: Moment, *, whole_rows: bool = False) -> Contents:

@@ -155,7 +155,10 @@ def prune(folder: Path, keep: int) -> list[Path]:
     remove_parts(folder)
     verified = latest_verified(folder)
     everything = archives(folder)
-    exempt = {verified.path} if verified else set()
+    if verified:
+        exempt = {verified.path}
+    else:
+        exempt = set()
     for restore_points in (False, True):
         exempt |= set(
             [one.path for one in everything if one.is_restore_point == restore_points][
@@ -215,11 +218,9 @@ async def _keep_later_writes(former: Store, contents: Contents) -> list[Path]:
     moment = Moment(former.dsn)
     async with moment.reading():
         unchanged = not contents.differences(await read_contents(moment))
-    return (
-        []
-        if unchanged
-        else [(await back_up(former, former.new_path(RESTORE_POINT))).path]
-    )
+    if unchanged:
+        return []
+    return [(await back_up(former, former.new_path(RESTORE_POINT))).path]
 
 
 async def _refuse_cluster(moment: Moment) -> None:

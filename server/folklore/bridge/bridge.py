@@ -238,11 +238,10 @@ class Bridge:
         return await self._answered_here(request, version)
 
     async def _answered_here(self, request: Message, version: str | None) -> Message:
-        former = (
-            []
-            if version or self._initialize is None or request is self._initialize
-            else [self._initialize]
-        )
+        if version or self._initialize is None or request is self._initialize:
+            former = []
+        else:
+            former = [self._initialize]
         return await self._own([*former, request])
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:

@@ -148,7 +148,9 @@ class Connections:
     @property
     def by_proxy(self) -> str:
         """Which proxy is used, in words to be added to those of an error; "" without one."""
-        return "" if self._proxy is None else f", by {self._proxy.words}"
+        if self._proxy is None:
+            return ""
+        return f", by {self._proxy.words}"
 
     def _words(self, error: Exception) -> str:
         return f"{_reason(error)}{self.by_proxy}"
@@ -156,7 +158,10 @@ class Connections:
     def _new(self, seconds: float) -> HTTPConnection:
         if self._proxy is not None and self._proxy.problem is not None:
             raise NoAnswer(f"{self._proxy.words} {self._proxy.problem}", sent=False)
-        where = self._server if self._proxy is None else self._proxy.address
+        if self._proxy is None:
+            where = self._server
+        else:
+            where = self._proxy.address
         host = where.hostname or ""
         port = where.port
         if self._tls is not None:
@@ -309,7 +314,8 @@ def _reason(error: Exception) -> str:
     """Return an error of the network in a few words of one line."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    text = (
-        error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    )
+    if isinstance(error, OSError) and error.strerror:
+        text = error.strerror
+    else:
+        text = str(error)
     return (text.splitlines() or [""])[0][:200].rstrip(".") or type(error).__name__

@@ -171,9 +171,10 @@ class Remote:
         patience: Patience,
     ) -> Message:
         """Send a request once. Raises NoAnswer without an answer, and the error of a refusal."""
-        authorization = (
-            {"authorization": f"Bearer {access.token}"} if access.token else {}
-        )
+        if access.token:
+            authorization = {"authorization": f"Bearer {access.token}"}
+        else:
+            authorization = {}
         post = Post(
             self._connections,
             message,
@@ -220,11 +221,10 @@ class Remote:
                 message, hint=f"Go on without it: each call tries again. {self._check}"
             )
         message = f"{self._name} was lost during this call ({loss}); it may have been carried out."
-        then = (
-            "Repeating it is safe."
-            if repeatable
-            else "Look with memory_get or memory_list before you repeat it."
-        )
+        if repeatable:
+            then = "Repeating it is safe."
+        else:
+            then = "Look with memory_get or memory_list before you repeat it."
         return Unavailable(message, hint=then)
 
     def _refusal(self, response: Response) -> FolkloreError:

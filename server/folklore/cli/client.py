@@ -156,9 +156,10 @@ class HttpClient:
             began = monotonic()
             connection = self._connect()
             socket = connection.sock
-            certificate = (
-                socket.getpeercert() if isinstance(socket, ssl.SSLSocket) else None
-            )
+            if isinstance(socket, ssl.SSLSocket):
+                certificate = socket.getpeercert()
+            else:
+                certificate = None
             content = (
                 body(advance)
                 if callable(body)
@@ -229,11 +230,10 @@ class HttpClient:
         )
         if self._local is not None:
             disk.require_space(Path(self._local.home))
-            unsure = (
-                ""
-                if kind is NotCarriedOut
-                else " What it was doing may have been carried out."
-            )
+            if kind is NotCarriedOut:
+                unsure = ""
+            else:
+                unsure = " What it was doing may have been carried out."
             hint = (
                 f"Its log is {self._local.log}. `folklore server restart` replaces it."
             )
@@ -262,11 +262,9 @@ def token_for(settings: Settings) -> str | None:
     Raises ConfigInvalid for a text that is no token, and as read_token does.
     """
     if settings.token is None:
-        return (
-            None
-            if settings.server is None
-            else read_token(settings.server, home=settings.home)
-        )
+        if settings.server is None:
+            return None
+        return read_token(settings.server, home=settings.home)
     token = settings.token.get_secret_value()
     if not (
         token.isascii() and token.isprintable()

@@ -35,11 +35,10 @@ def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> S
         flags or options.get("settings") is None
     ):  # a command asks for them several times
         settings = load_settings(options["config"], **options["flags"], **flags)
-        level = (
-            "warning"
-            if quiet and options["flags"]["log_level"] is None
-            else settings.log_level
-        )
+        if quiet and options["flags"]["log_level"] is None:
+            level = "warning"
+        else:
+            level = settings.log_level
         log.configure_on_use(level, settings.log_format)
         if flags:
             return settings

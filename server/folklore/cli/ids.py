@@ -68,11 +68,10 @@ def _parsed(ctx: click.Context, text: str) -> UUID | str:
         listed = last_list(ctx)
         if int(text) <= len(listed):
             return listed[int(text) - 1]
-        size = (
-            f"has {len(listed)} entries"
-            if listed
-            else "is empty, or was printed hours ago"
-        )
+        if listed:
+            size = f"has {len(listed)} entries"
+        else:
+            size = "is empty, or was printed hours ago"
         raise InvalidInput(
             "ID", f"{text} is a number in the last list, which {size}.", hint=_HELP
         )
@@ -103,11 +102,9 @@ def _lists(path: Path) -> dict[str, Any]:
     """Return the lists by terminal, without those of long ago."""
     with suppress(OSError, ValueError):
         read = json.loads(path.read_text(encoding="utf-8"))
-        return (
-            {name: entry for name, entry in read.items() if _is_recent(entry)}
-            if isinstance(read, dict)
-            else {}
-        )
+        if isinstance(read, dict):
+            return {name: entry for name, entry in read.items() if _is_recent(entry)}
+        return {}
     return {}
 
 

@@ -86,17 +86,17 @@ def print_answer(
     if wants_json():
         print_json(serializers.answer(answer, form))
         return
-    words = (
-        highlight.highlight_pattern(question)
-        if question is not None and screen.has_styles()
-        else None
-    )
+    if question is not None and screen.has_styles():
+        words = highlight.highlight_pattern(question)
+    else:
+        words = None
     groups = _groups(answer, by_namespace=form != "ids" and question is not None)
     for namespace, results in groups.items():
         if len(groups) > 1:
-            suffix = (
-                " · elsewhere" if all(result.elsewhere for _, result in results) else ""
-            )
+            if all(result.elsewhere for _, result in results):
+                suffix = " · elsewhere"
+            else:
+                suffix = ""
             print_line(namespace + suffix, fg="cyan", bold=True)
         for place, result in results:
             _print_result(
@@ -233,7 +233,10 @@ def print_memory(
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             raw = getattr(memory, name, value)
-            text = time_text(raw, zone) if isinstance(raw, datetime) else _plain(value)
+            if isinstance(raw, datetime):
+                text = time_text(raw, zone)
+            else:
+                text = _plain(value)
             if isinstance(raw, datetime) and text != (
                 absolute := absolute_time(raw, zone)
             ):
@@ -246,8 +249,14 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
     print_memory(item.memory, zone)
     for relation in item.relations:
         out = relation.from_id == item.memory.id
-        other = relation.to_id if out else relation.from_id
-        text = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
+        if out:
+            other = relation.to_id
+        else:
+            other = relation.from_id
+        if out:
+            text = f"{relation.type} {other}"
+        else:
+            text = f"{other} {relation.type} this"
         _print_field("relation", f"{text} ({relation.strength:g})")
     if item.revisions:
         _print_field(
@@ -259,11 +268,12 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
 def print_revision(item: Revision, following: Mapping[str, Any], zone: tzinfo) -> None:
     """Print a change: time, action, author, and how the changed fields differ from the values `following` it."""
     reason = f": {item.reason}" if item.reason else ""
-    undoes = (
-        ""
-        if item.undoes is None
-        else f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
-    )
+    if item.undoes is None:
+        undoes = ""
+    else:
+        undoes = (
+            f" (takes back {f'revision {item.undoes}' if item.undoes else 'the store'})"
+        )
     change = (
         f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     )
@@ -389,7 +399,9 @@ def _cell(value: object) -> str:
         return ", ".join(
             f"{name.replace('_', ' ')} {number:,}" for name, number in value.items()
         )
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.4f}"
+    return str(value)
 
 
 def _print_result(
@@ -407,9 +419,10 @@ def _print_result(
         f"{part}" for part in (result.match, result.score) if part is not None
     )
     if form == "ids":
-        replaced = (
-            f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
-        )
+        if memory.superseded_by:
+            replaced = f", superseded by {memory.superseded_by}"
+        else:
+            replaced = ""
         print_line(
             f"{memory.id}  {score}".rstrip()
             + replaced
@@ -439,13 +452,10 @@ def _print_result(
 def print_stale(files: Sequence[Stale], zone: tzinfo) -> None:
     """Print the files that changed after a memory about them, each with time and commit."""
     for file in files:
-        what = (
-            f"moved to {file.moved_to}"
-            if file.moved_to
-            else "vanished"
-            if file.vanished
-            else "changed"
-        )
+        if file.moved_to:
+            what = f"moved to {file.moved_to}"
+        else:
+            what = "vanished" if file.vanished else "changed"
         commit = file.commit[:_COMMIT]
         print_line(
             f"{_INDENT}stale: {file.path} {what} {time_text(file.since, zone)}, commit {commit}",
@@ -472,14 +482,14 @@ def _print_text(memory: Memory, words: re.Pattern[str] | None, zone: tzinfo) -> 
     )  # easy to read
     for line in lines[:_LINES_SHOWN]:
         print_line(_INDENT + _highlighted(line, words))
-    rest = (
-        f", {len(memory.content):,} characters in all"
-        if len(lines) > _LINES_SHOWN
-        else ""
-    )
-    replaced = (
-        f", superseded by {short(memory.superseded_by)}" if memory.superseded_by else ""
-    )
+    if len(lines) > _LINES_SHOWN:
+        rest = f", {len(memory.content):,} characters in all"
+    else:
+        rest = ""
+    if memory.superseded_by:
+        replaced = f", superseded by {short(memory.superseded_by)}"
+    else:
+        replaced = ""
     by = byline(memory.author, memory.changed_by, memory.changed_at, zone)
     print_line(f"{_INDENT}{short(memory.id)} by {by}{rest}{replaced}", dim=True)
 
@@ -501,11 +511,12 @@ def _headline(result: Recalled, zone: tzinfo, *, under_heading: bool) -> str:
     parts = [time_text(memory.when, zone), memory.source, kind, tags]
     if not under_heading:
         parts = [memory.namespace, *parts, "elsewhere" if result.elsewhere else None]
-    answers = (
-        f"  (question {', '.join(str(number + 1) for number in result.queries)})"
-        if result.queries
-        else ""
-    )
+    if result.queries:
+        answers = (
+            f"  (question {', '.join(str(number + 1) for number in result.queries)})"
+        )
+    else:
+        answers = ""
     return " · ".join(part for part in parts if part) + answers
 
 
@@ -542,9 +553,9 @@ def _plain(value: object) -> str:
         return ""
     if isinstance(value, list):
         return ", ".join(map(str, value))
-    return (
-        json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)
-    )
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    return str(value)
 
 
 def print_checks(checks: Sequence[Check]) -> None:

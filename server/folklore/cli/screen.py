@@ -119,11 +119,10 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
     for token in _TOKENS.findall(text):
         size = cells(token)
         # A script without spaces, or wide: as many characters as fit.
-        parts = (
-            [token]
-            if size <= width - cells(indent) or size == len(token)
-            else list(token)
-        )
+        if size <= width - cells(indent) or size == len(token):
+            parts = [token]
+        else:
+            parts = list(token)
         for part in parts:
             size = cells(part)
             if line.strip() and used + size > width:
@@ -140,11 +139,10 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
 
 def echo(text: str = "") -> None:
     """Print a line on stdout, by the pager if there is one; of control characters, only our styles reach a terminal."""
-    text = (
-        _STYLE_OR_CONTROL.sub(lambda match: match[1] or visible(match[0]), text)
-        if has_styles()
-        else visible(text)
-    )
+    if has_styles():
+        text = _STYLE_OR_CONTROL.sub(lambda match: match[1] or visible(match[0]), text)
+    else:
+        text = visible(text)
     if _page is None:
         click.echo(text)
     else:
@@ -233,7 +231,9 @@ class Progress:
                 return f", {done:,}"
             if done:
                 return f", {done:,} of {total:,}, about {max(passed / done * (total - done), 1):.0f} s left"
-            return "" if seconds is None else f", usually {seconds:.0f} s"
+            if seconds is None:
+                return ""
+            return f", usually {seconds:.0f} s"
 
         def tick() -> None:
             while not end.wait(_TICK_SECONDS):

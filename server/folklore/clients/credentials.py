@@ -69,13 +69,14 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
         and _ask_keyring("get", url) == token
     )
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    record = {"server": url} if in_keyring else {"server": url, "token": token}
+    if in_keyring:
+        record = {"server": url}
+    else:
+        record = {"server": url, "token": token}
     replace_file(path, json.dumps(record).encode(), 0o600)
-    return (
-        "the system's keyring"
-        if in_keyring
-        else f"{path} (mode 0600; this system has no keyring that answers)"
-    )
+    if in_keyring:
+        return "the system's keyring"
+    return f"{path} (mode 0600; this system has no keyring that answers)"
 
 
 def delete_token(server: str, *, home: Path | None = None) -> bool:

@@ -54,7 +54,9 @@ class Section:
         entry = servers.get(NAME)
         if self.toml and isinstance(entry, dict) and (hooks := _our_hooks(document)):
             return {**entry, HOOKS: hooks}
-        return entry if isinstance(entry, dict | None) else {"": entry}
+        if isinstance(entry, dict | None):
+            return entry
+        return {"": entry}
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
@@ -97,7 +99,9 @@ class Section:
         return self.key in self._read(text)
 
     def _read(self, text: str) -> dict[str, Any]:
-        return _read_toml(text) if self.toml else _read_json(text)
+        if self.toml:
+            return _read_toml(text)
+        return _read_json(text)
 
     def _checked(self, text: str, target: Mapping[str, Any]) -> str:
         """Return the text. Raises EditError if it does not hold exactly what it should."""
@@ -413,11 +417,10 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
         return _insert(text, servers, NAME, entry)
     inline = "\n" not in text[present.value : present.end]
     indent = _indent(text, present.start)
-    member = (
-        json.dumps(entry, ensure_ascii=False)
-        if inline
-        else _write_json(entry, indent, newline, unit)
-    )
+    if inline:
+        member = json.dumps(entry, ensure_ascii=False)
+    else:
+        member = _write_json(entry, indent, newline, unit)
     return text[: present.value] + member + text[present.end :]
 
 
@@ -429,7 +432,10 @@ def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
     """
     newline = _newline(text)
     unit = _unit(text)
-    first = around.members[0].start if around.members else around.end
+    if around.members:
+        first = around.members[0].start
+    else:
+        first = around.end
     comma = "," if around.members else ""
     name = "" if key is None else f"{json.dumps(key)}: "
     if "\n" not in text[around.start : first] and (
@@ -443,13 +449,17 @@ def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
         .end()
     )
     outer = _indent(text, around.start)
-    indent = _indent(text, first) if around.members else outer + unit
+    if around.members:
+        indent = _indent(text, first)
+    else:
+        indent = outer + unit
     member = (
         f"{newline}{indent}{name}{_write_json(value, indent, newline, unit)}{comma}"
     )
-    closing = (
-        "" if around.members or "\n" in text[place : around.end] else newline + outer
-    )
+    if around.members or "\n" in text[place : around.end]:
+        closing = ""
+    else:
+        closing = newline + outer
     return text[:place] + member + closing + text[place:]
 
 
@@ -675,11 +685,9 @@ def _is_our_handler(handler: object) -> bool:
 
 
 def _word(key: str) -> str:
-    return (
-        key
-        if re.fullmatch(r"[A-Za-z0-9_-]+", key)
-        else json.dumps(key, ensure_ascii=False)
-    )
+    if re.fullmatch(r"[A-Za-z0-9_-]+", key):
+        return key
+    return json.dumps(key, ensure_ascii=False)
 
 
 def _write_toml(value: object) -> str:

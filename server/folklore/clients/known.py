@@ -65,11 +65,9 @@ class Remote:
 
     def other_headers(self) -> dict[str, str]:
         """Return the headers other than that of the token."""
-        return (
-            {"Folklore-Namespace": quote(self.namespace, safe=":/@")}
-            if self.namespace
-            else {}
-        )
+        if self.namespace:
+            return {"Folklore-Namespace": quote(self.namespace, safe=":/@")}
+        return {}
 
 
 def _plain(command: Sequence[str]) -> dict[str, Any]:
@@ -125,11 +123,10 @@ class Client:
 
     def file(self, machine: Machine, project: Path | None) -> Path:
         """Return the settings file of the user, or of a project, for which the client must have one."""
-        files = (
-            self.files(machine)
-            if project is None
-            else [project / name for name in self.project_files]
-        )
+        if project is None:
+            files = self.files(machine)
+        else:
+            files = [project / name for name in self.project_files]
         return next((path for path in files if path.exists()), files[0])
 
 

@@ -93,7 +93,9 @@ def install_folder(
         changes,
         [*map(path.joinpath, changed)],
     )
-    return change if change.writes else replace(change, action="unchanged")
+    if change.writes:
+        return change
+    return replace(change, action="unchanged")
 
 
 def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
@@ -124,11 +126,9 @@ def installation(
             return "none"
     address = re.compile(re.escape(server.encode()) + rb"(?![\w.-])")
     texts = map(read_bytes, folder.rglob("*.json") if folder else [file])
-    return (
-        "of this server"
-        if any(address.search(text or b"") for text in texts)
-        else "another"
-    )
+    if any(address.search(text or b"") for text in texts):
+        return "of this server"
+    return "another"
 
 
 def write_folder(change: FolderChange) -> None:
@@ -141,7 +141,9 @@ def write_folder(change: FolderChange) -> None:
 def _tree() -> Path:
     """Return the folder of the plugin: in the package, or in a checkout next to it."""
     packaged = Path(__file__).parents[1] / "plugin"
-    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "plugin"
+    if packaged.is_dir():
+        return packaged
+    return Path(__file__).parents[3] / "plugin"
 
 
 def _rendered(path: Path, command: Sequence[str]) -> bytes:

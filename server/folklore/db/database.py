@@ -134,11 +134,10 @@ class _Pools:
 
     async def open(self, *, tokens: bool) -> None:
         limits = self.limits
-        scan = (
-            limits.maximum // 3
-            if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS
-            else 0
-        )
+        if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS:
+            scan = limits.maximum // 3
+        else:
+            scan = 0
         fresh = max(1, (limits.maximum - scan) // 2)
         size = max(1, limits.maximum - scan - fresh)
         least = min(1, limits.minimum)

@@ -132,7 +132,9 @@ async def read_requirements(dsn: str, *, timeout: float = 10.0) -> list[Unmet]:
 async def check_requirements(database: Database) -> list[Unmet]:
     """Return what a database does not meet. One statement."""
     row = await database.row("server/requirements")
-    return [] if row is None else unmet(row)
+    if row is None:
+        return []
+    return unmet(row)
 
 
 async def check_schema(database: Database) -> None:

@@ -64,7 +64,9 @@ def unmet(row: asyncpg.Record) -> list[Unmet]:
 async def read_unmet(connection: asyncpg.Connection) -> list[Unmet]:
     """Return what a database does not meet. One statement."""
     row = await connection.fetchrow(statement("server/requirements").sql)
-    return [] if row is None else unmet(row)
+    if row is None:
+        return []
+    return unmet(row)
 
 
 def refuse(found: Sequence[Unmet]) -> None:

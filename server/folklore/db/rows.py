@@ -55,7 +55,9 @@ def _plain(value: object) -> object:
         return {name: getattr(value, name) for name in value.__dataclass_fields__}
     if isinstance(value, Mapping):
         return dict(value)
-    return value.hex() if isinstance(value, bytes) else str(value)
+    if isinstance(value, bytes):
+        return value.hex()
+    return str(value)
 
 
 def memory_of(row: Record, namespace: str) -> Memory:
@@ -107,12 +109,16 @@ def revision_of(row: Record) -> Revision:
 
 def short(value: float | None) -> float | None:
     """Round a four-byte float, which Postgres returns as 0.800000011920929."""
-    return None if value is None else round(value, 6)
+    if value is None:
+        return None
+    return round(value, 6)
 
 
 def iso(value: datetime | None) -> str | None:
     """Return a time as ISO 8601."""
-    return None if value is None else value.isoformat()
+    if value is None:
+        return None
+    return value.isoformat()
 
 
 _READERS: Mapping[FieldType, Callable[[Any], object]] = {

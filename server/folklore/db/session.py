@@ -83,7 +83,9 @@ class Session:
 
     def transaction(self) -> Any:
         """Return an `async with` block that commits at its end and rolls back if it fails."""
-        return nullcontext() if self.row_security else _Transaction(self.connection)
+        if self.row_security:
+            return nullcontext()
+        return _Transaction(self.connection)
 
 
 class _Transaction:

@@ -152,11 +152,9 @@ def _complete(query: Statement, values: dict[str, object]) -> dict[str, object]:
     if query.name.startswith("transfer/memories") and "model" in values:
         # Without a model Postgres removes a join, and what remains names no shard.
         values = values | {"model": values["model"] or _NOWHERE}
-    return (
-        values | {"namespaces": [_NOWHERE]}
-        if values.get("namespaces") == []
-        else values
-    )
+    if values.get("namespaces") == []:
+        return values | {"namespaces": [_NOWHERE]}
+    return values
 
 
 async def _sent_whole(

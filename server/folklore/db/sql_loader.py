@@ -151,11 +151,10 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
     file, *variants = name.split(":")
-    variant_text = (
-        sections("distributed").get(file.replace("/", "_"))
-        if "distributed" in variants
-        else None
-    )
+    if "distributed" in variants:
+        variant_text = sections("distributed").get(file.replace("/", "_"))
+    else:
+        variant_text = None
     replaced = {
         name: other
         for variant in variants
@@ -201,9 +200,9 @@ def _filled(variants: Iterable[str]) -> dict[str, str]:
 def _bound_by_table(text: str) -> str:
     """Return a statement in which each joined table is bound to the namespace by itself, as Citus needs it."""
     bound = _BOUND.search(text)
-    return (
-        _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text) if bound else text
-    )
+    if bound:
+        return _JOIN.sub(rf"\g<0> and \1.namespace_id = {bound[0]}", text)
+    return text
 
 
 def _of_each(text: str) -> str:
@@ -214,11 +213,10 @@ def _of_each(text: str) -> str:
 
 def _of_others(text: str) -> str:
     """Return a statement over the namespaces that its fragments select."""
-    condition = (
-        "<> all((select ids from left_out)"
-        if "left_out" in text
-        else "= any((select ids from others)"
-    )
+    if "left_out" in text:
+        condition = "<> all((select ids from left_out)"
+    else:
+        condition = "= any((select ids from others)"
     return text.replace("= any(:namespaces::uuid[])", f"{condition}::uuid[])")
 
 
@@ -260,13 +258,9 @@ def _read(name: str) -> str:
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:
     def fragment(match: re.Match[str]) -> str:
         name = replaced.get(match[1], match[1])
-        return (
-            ""
-            if name is None
-            else _included(
-                _read(name if "/" in name else f"fragments/{name}"), replaced
-            )
-        )
+        if name is None:
+            return ""
+        return _included(_read(name if "/" in name else f"fragments/{name}"), replaced)
 
     return _INCLUDE.sub(fragment, text)
 

@@ -55,7 +55,9 @@ def configured_choice(
         provider = "bundled" if minilm_folder(home) is None else "minilm"
     names = {"none": None, "minilm": MINILM, "bundled": bundled.MODEL.name}
     if provider in names:
-        return None if (own := names[provider]) is None else ModelChoice(provider, own)
+        if (own := names[provider]) is None:
+            return None
+        return ModelChoice(provider, own)
     name, url = _name_and_url(settings)
     profile = profile_of(name)
     if settings.provider == "openai" and url is not None and has_input_type(url):
@@ -133,7 +135,9 @@ def configured_embedder(
 ) -> Embedder | None:
     """Return the embedder of the model in the settings; None for `none`. Raises ConfigInvalid."""
     choice = configured_choice(settings, home)
-    return None if choice is None else build_embedder(choice, settings, home)
+    if choice is None:
+        return None
+    return build_embedder(choice, settings, home)
 
 
 def configured_reranker(settings: RerankerSettings) -> Reranker | None:
@@ -185,9 +189,10 @@ def minilm_folder(home: Path) -> Path | None:
     The package is not imported.
     """
     spec = find_spec(_MINILM_PACKAGE)
-    installed = (
-        [] if spec is None or spec.origin is None else [Path(spec.origin).parent]
-    )
+    if spec is None or spec.origin is None:
+        installed = []
+    else:
+        installed = [Path(spec.origin).parent]
     folders = [
         package / "model"
         for package in (*installed, fetched_minilm(home) / _MINILM_PACKAGE)

@@ -277,7 +277,9 @@ class HttpService:
 
 
 def _error(state: RetryCallState) -> BaseException | None:
-    return None if state.outcome is None else state.outcome.exception()
+    if state.outcome is None:
+        return None
+    return state.outcome.exception()
 
 
 def _pause(state: RetryCallState) -> float:

@@ -168,18 +168,20 @@ class HttpEmbedder:
             )
         first, *others = split_text(text, -(-len(text) // 2))
         self._limit = min(self._limit or len(text), len(first))
-        prefix = self._choice.query_prefix if question else self._choice.document_prefix
+        if question:
+            prefix = self._choice.query_prefix
+        else:
+            prefix = self._choice.document_prefix
         parts = [first, *(prefix + other for other in others)]
         halves = [await self._batch([part], question=question) for part in parts]
         return average_pieces(np.concatenate(halves), [[first, *others]])
 
     async def _post(self, texts: list[str], question: bool) -> Vectors:
         body = self._form.request(self._choice, texts, question=question)
-        timeout = (
-            min(self._address.timeout, _QUESTION_SECONDS)
-            if question
-            else self._address.timeout
-        )
+        if question:
+            timeout = min(self._address.timeout, _QUESTION_SECONDS)
+        else:
+            timeout = self._address.timeout
         try:
             answer = await self._service.post(
                 self._form.route, body, timeout=timeout, interactive=question

@@ -48,14 +48,14 @@ class LocalEmbedder:
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
         # fastembed has threads of its own. With 19, the lowest priority, a compiler at work would stop them.
-        workers = (
-            len(os.sched_getaffinity(0))
-            if _OWN_PRIORITY and choice.provider == "minilm"
-            else 1
-        )
-        yielding = (
-            partial(os.setpriority, os.PRIO_PROCESS, 0, 10) if _OWN_PRIORITY else None
-        )
+        if _OWN_PRIORITY and choice.provider == "minilm":
+            workers = len(os.sched_getaffinity(0))
+        else:
+            workers = 1
+        if _OWN_PRIORITY:
+            yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 10)
+        else:
+            yielding = None
         self._batches = ThreadPoolExecutor(
             workers, thread_name_prefix="embed-batch", initializer=yielding
         )
@@ -87,7 +87,10 @@ class LocalEmbedder:
         model = await self._loaded()
         loop = asyncio.get_running_loop()
         batches = vectors.batches(flat, _BATCH_CHARACTERS)
-        threads = self._batches if len(batches) > 1 else self._texts
+        if len(batches) > 1:
+            threads = self._batches
+        else:
+            threads = self._texts
         results = await asyncio.gather(
             *(loop.run_in_executor(threads, model, batch) for batch in batches)
         )

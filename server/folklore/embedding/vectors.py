@@ -20,11 +20,9 @@ def normalized(vectors: Vectors) -> Vectors:
 
 def character_limit(max_tokens: int | None, prefix: str) -> int | None:
     """Return the length of a text that a model reads whole in most cases; None if its limit is unknown."""
-    return (
-        None
-        if max_tokens is None
-        else max(int(max_tokens * CHARACTERS_PER_TOKEN) - len(prefix), 64)
-    )
+    if max_tokens is None:
+        return None
+    return max(int(max_tokens * CHARACTERS_PER_TOKEN) - len(prefix), 64)
 
 
 def split_text(text: str, limit: int | None) -> list[str]:
@@ -36,7 +34,10 @@ def split_text(text: str, limit: int | None) -> list[str]:
     start = 0
     while len(text) - start > limit:
         end = text.rfind(" ", start + size // 2, start + size)
-        end = start + size if end == -1 else end + 1
+        if end == -1:
+            end = start + size
+        else:
+            end = end + 1
         pieces.append(text[start:end])
         start = end
     return [*pieces, text[start:]]

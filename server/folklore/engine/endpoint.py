@@ -48,9 +48,9 @@ def recorded_endpoint(paths: EnginePaths) -> Endpoint | None:
     Read from there because clients with another TMPDIR must find the same socket.
     """
     recorded = read_pid_file(paths.data)
-    return (
-        None if recorded is None else Endpoint(recorded.socket_directory, recorded.port)
-    )
+    if recorded is None:
+        return None
+    return Endpoint(recorded.socket_directory, recorded.port)
 
 
 def choose_endpoint(paths: EnginePaths, account: Account | None) -> Endpoint:
@@ -84,7 +84,10 @@ def _socket_directories(paths: EnginePaths, account: Account | None) -> Iterator
 
 def _make_private(folder: Path, account: Account | None) -> None:
     """Create the directory, or check its owner and mode: the server trusts every process that reaches the socket."""
-    owner = account.uid if account else os.geteuid()
+    if account:
+        owner = account.uid
+    else:
+        owner = os.geteuid()
     with suppress(FileExistsError):
         folder.mkdir(mode=0o700)
         if account:

@@ -127,7 +127,9 @@ def is_server(pid: int, paths: EnginePaths) -> bool:
 
 def may_be_server(pid: int, paths: EnginePaths) -> bool:
     """Return false if the process certainly is no server of this data directory."""
-    return _is_server_by_proc(pid, paths) if _HAS_PROC else "postgres" in _title(pid)
+    if _HAS_PROC:
+        return _is_server_by_proc(pid, paths)
+    return "postgres" in _title(pid)
 
 
 def server_processes(paths: EnginePaths) -> list[int]:
@@ -232,7 +234,10 @@ def psql(
 def _parse(output: str, paths: EnginePaths) -> Answer:
     sessions, logins, version, data = output.removesuffix("\n").split("\t", 3)
     try:
-        state = State.READY if Path(data).samefile(paths.data) else State.FOREIGN
+        if Path(data).samefile(paths.data):
+            state = State.READY
+        else:
+            state = State.FOREIGN
     except OSError:
         state = State.FOREIGN
     return Answer(state, f"it serves {data}", int(sessions), int(logins or 0), version)

@@ -236,11 +236,10 @@ def _require_token_alone(value: str, scope: Scope) -> None:
         problem = "The token is in quotation marks"
     elif scheme != "bearer":
         is_token = value.startswith(tokens.PREFIX)
-        problem = (
-            "The Authorization header lacks the word Bearer before the token"
-            if is_token
-            else "The Authorization header is not of the scheme Bearer"
-        )
+        if is_token:
+            problem = "The Authorization header lacks the word Bearer before the token"
+        else:
+            problem = "The Authorization header is not of the scheme Bearer"
     elif value.lower().startswith("bearer"):
         problem = "The Authorization header has the word Bearer twice"
     if problem is not None:

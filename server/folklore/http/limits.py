@@ -86,14 +86,14 @@ class RateLimit:
         self._rate = Rate(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        principal = (
-            scope.get("state", {}).get("principal") if scope["type"] == "http" else None
-        )
-        wait = (
-            0.0
-            if principal is None or self._rate is None
-            else self._rate.take(principal)
-        )
+        if scope["type"] == "http":
+            principal = scope.get("state", {}).get("principal")
+        else:
+            principal = None
+        if principal is None or self._rate is None:
+            wait = 0.0
+        else:
+            wait = self._rate.take(principal)
         if wait == 0:
             return await self.app(scope, receive, send)
         message = (

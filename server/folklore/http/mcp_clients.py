@@ -296,11 +296,9 @@ def _problem(message: Mapping[str, Any]) -> str | None:
         return "id must be a text or a whole number, and a notification has none."
     if "method" not in message:
         is_response = "id" in message and ("result" in message or "error" in message)
-        return (
-            None
-            if is_response
-            else f"method is missing; a message is such as {_EXAMPLE}."
-        )
+        if is_response:
+            return None
+        return f"method is missing; a message is such as {_EXAMPLE}."
     if not isinstance(message["method"], str):
         return "method must be a text."
     if not isinstance(message.get("params"), dict | None):

@@ -197,8 +197,6 @@ def _values(claim: object) -> list[str]:
     """Return the values of a claim: a list of texts, or one text with spaces between values, as scopes are."""
     if isinstance(claim, str):
         return claim.split()
-    return (
-        [text for text in claim if isinstance(text, str)]
-        if isinstance(claim, list)
-        else []
-    )
+    if isinstance(claim, list):
+        return [text for text in claim if isinstance(text, str)]
+    return []

@@ -52,7 +52,9 @@ def requested_zone() -> tzinfo | None:
         for value in _headers(_request.get({}), TIME_ZONE)
     ]
     name = _only(TIME_ZONE, [value for value in values if value])
-    return None if name is None else zone_named(name, TIME_ZONE)
+    if name is None:
+        return None
+    return zone_named(name, TIME_ZONE)
 
 
 class RequestedNames:

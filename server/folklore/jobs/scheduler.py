@@ -253,7 +253,10 @@ class Scheduler:
             ):
                 wait = first  # until the process that makes them ends, or the lease of a killed one
             for report in reports:
-                write = log.warning if report.error else log.info
+                if report.error:
+                    write = log.warning
+                else:
+                    write = log.info
                 write(
                     "job",
                     job=report.job,
@@ -286,7 +289,8 @@ def _error_text(error: BaseException) -> str:
     if isinstance(error, FolkloreError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
-    place = (
-        f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
-    )
+    if frames:
+        place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+    else:
+        place = ""
     return f"{type(error).__name__}{place}"

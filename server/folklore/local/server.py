@@ -157,7 +157,9 @@ class LocalServer:
     def pid(self) -> int | None:
         """Return the process id of the server that runs; None if none does."""
         running = self.running()
-        return None if running is None else running.pid
+        if running is None:
+            return None
+        return running.pid
 
     def running(self) -> Running | None:
         """Return the server that runs; None if none does."""

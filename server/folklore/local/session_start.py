@@ -22,11 +22,9 @@ _OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
 def printed(text: str, as_json: bool) -> str:
     """Return what clients read; Gemini CLI shows a text that is not JSON to the user and not to the model."""
     output = {"hookEventName": "SessionStart", "additionalContext": text}
-    return (
-        json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
-        if as_json
-        else text
-    )
+    if as_json:
+        return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+    return text
 
 
 def away(reason: str) -> str:
@@ -64,7 +62,9 @@ def read_json() -> Any:
     with suppress(
         ValueError, OSError, RecursionError, AttributeError
     ):  # a closed stream is None
-        return None if sys.stdin.isatty() else json.loads(sys.stdin.read())
+        if sys.stdin.isatty():
+            return None
+        return json.loads(sys.stdin.read())
     return None
 
 
@@ -160,7 +160,9 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
             return str(value["result"]["text"])
         error = value["error"]
         message = str(error["message"])
-        return refused(message) if error.get("code") in _REFUSALS else away(message)
+        if error.get("code") in _REFUSALS:
+            return refused(message)
+        return away(message)
     except TimeoutError:
         return late(server)
     except OSError as error:

@@ -40,7 +40,9 @@ async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonD
     fields = arguments.model_dump(exclude={"cwd"})
     answer = await service.call(HookRequest(**fields, directory=arguments.cwd))
     if not answer.text:
-        return {} if arguments.event == _PLAIN else {"text": _SILENCE}
+        if arguments.event == _PLAIN:
+            return {}
+        return {"text": _SILENCE}
     return {"text": _output(arguments.event, arguments.tool, answer)}
 
 

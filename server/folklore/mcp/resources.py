@@ -100,11 +100,10 @@ async def read(service: Operations, uri: str) -> types.ReadResourceResult:
 
 def in_brief(error: FolkloreError) -> str:
     """Return an error for an assistant: one of the engine without the lines of its log, which the first line names."""
-    message = (
-        error.message.partition("\n")[0]
-        if isinstance(error, EngineFailed)
-        else error.message
-    )
+    if isinstance(error, EngineFailed):
+        message = error.message.partition("\n")[0]
+    else:
+        message = error.message
     return f"{message} {error.hint or ''}".rstrip()
 
 

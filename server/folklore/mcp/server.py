@@ -80,7 +80,9 @@ class _Handlers:
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         tool = self._tools.get(name) or self._hidden.get(name)
-        return None if tool is None else tool.listed.input_schema
+        if tool is None:
+            return None
+        return tool.listed.input_schema
 
     async def list_tools(self, _ctx: Context, _params: Page) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed for tool in self._offered()])
@@ -181,11 +183,9 @@ class _ResultKeeper:
     @property
     def anchors(self) -> dict[str, object] | None:
         """The part of an answer with the anchors of its memories, if it was kept."""
-        return (
-            None
-            if self.result is None
-            else {ANCHORS: anchors_json(memories_of(self.result))}
-        )
+        if self.result is None:
+            return None
+        return {ANCHORS: anchors_json(memories_of(self.result))}
 
 
 def _text(text: str) -> list[types.ContentBlock]:

@@ -205,7 +205,10 @@ class ActiveModel:
         if not source.auto and not _names(source.configured, active):
             self.mismatch = _mismatch(source.configured, active, models)
             configured = None if source.configured is None else source.configured.label
-            write = log.info if self.mismatch is None else log.warning
+            if self.mismatch is None:
+                write = log.info
+            else:
+                write = log.warning
             write(
                 "settings_name_another_model", active=active.label, settings=configured
             )

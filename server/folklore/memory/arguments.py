@@ -228,7 +228,9 @@ def _types(annotation: Any) -> list[Any]:
         return _types(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
         return [each for part in get_args(annotation) for each in _types(part)]
-    return [] if annotation is type(None) else [annotation]
+    if annotation is type(None):
+        return []
+    return [annotation]
 
 
 def _is_object(kind: Any) -> bool:

@@ -104,7 +104,9 @@ class RecalledTexts:
             if (namespace, digest(text)) in self._latest
         )
         text = next(texts, None)
-        return draft if text is None else replace(draft, content=text)
+        if text is None:
+            return draft
+        return replace(draft, content=text)
 
 
 class ToldSessions:

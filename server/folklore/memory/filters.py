@@ -38,11 +38,10 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
     for name in ("kinds", "tags", "exclude_tags", "paths"):
         if len(getattr(request, name)) > MAX_VALUES:
             raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
-    zone = (
-        context.zone
-        if request.time_zone is None
-        else zone_named(request.time_zone, "filters.time_zone")
-    )
+    if request.time_zone is None:
+        zone = context.zone
+    else:
+        zone = zone_named(request.time_zone, "filters.time_zone")
     since, until = _times(request, context.now, zone)
     return Filters(
         kinds=tuple(
@@ -241,7 +240,9 @@ def _places(path: str) -> list[str]:
         hint = f"Write names of keys with dots between them, such as ticket.id, at most {MAX_PATH} characters."
         raise InvalidInput(_FIELD, f"{path[:60]!r} is not a path.", hint=hint)
     nested = "$" + "".join(f".{_quoted(key)}" for key in keys)
-    return [nested] if len(keys) == 1 else [nested, f"$.{_quoted(path)}"]
+    if len(keys) == 1:
+        return [nested]
+    return [nested, f"$.{_quoted(path)}"]
 
 
 def _value(value: object, field: str) -> str:

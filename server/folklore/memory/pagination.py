@@ -72,14 +72,16 @@ def given_cursor(
     """
     marks = marks_before | {_mark(id_) for id_ in ids}
     encoded = urlsafe_b64encode(b"".join(sorted(marks))).decode()
-    return (
-        _encode([encoded, _fingerprint(question)]) if len(marks) <= MAX_PAGED else None
-    )
+    if len(marks) <= MAX_PAGED:
+        return _encode([encoded, _fingerprint(question)])
+    return None
 
 
 def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
     """Return the marks of the results given before. Raises InvalidInput for a cursor of another question."""
-    return frozenset() if cursor is None else _decoded(cursor, question, _given)
+    if cursor is None:
+        return frozenset()
+    return _decoded(cursor, question, _given)
 
 
 def _given(text: str) -> frozenset[bytes]:

@@ -136,11 +136,9 @@ def default_namespace(caller: Caller) -> str | None:
     if caller.home is not None or caller.access is None:
         return caller.home
     namespaces = granted_names(caller.access, "writer")
-    return (
-        namespaces[0]
-        if len(namespaces) == 1 and not namespaces[0].endswith("*")
-        else None
-    )
+    if len(namespaces) == 1 and not namespaces[0].endswith("*"):
+        return namespaces[0]
+    return None
 
 
 def granted_names(access: Access, role: Role) -> list[str]:

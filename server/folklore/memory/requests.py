@@ -102,7 +102,9 @@ NamespaceNames = Annotated[Words, AfterValidator(_not_empty)]
 
 
 def _ends(text: str) -> str:
-    return text if len(text) <= 2 * _END else f"{text[:_END]}\n{text[-_END:]}"
+    if len(text) <= 2 * _END:
+        return text
+    return f"{text[:_END]}\n{text[-_END:]}"
 
 
 # What people paste, however long: of more than 20,000 characters the beginning and the end.
@@ -127,11 +129,10 @@ def _between(least: int, most: int) -> AfterValidator:
     def check(value: Any, info: ValidationInfo) -> Any:
         number = value if isinstance(value, int) else len(value)
         if not least <= number <= most:
-            words = (
-                f"be between {least} and {most}"
-                if number is value
-                else f"hold {least:,} to {most:,}"
-            )
+            if number is value:
+                words = f"be between {least} and {most}"
+            else:
+                words = f"hold {least:,} to {most:,}"
             raise InvalidInput(str(info.field_name), f"must {words}, got {number:,}.")
         return value
 
@@ -159,18 +160,15 @@ def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
     except ValidationError as error:
         [(field, reason), *_] = field_errors(error)
         return Unreadable("" if field == "arguments" else field, reason)
-    imported = (
-        None
-        if draft is value
-        else next(
+    if draft is value:
+        imported = None
+    else:
+        imported = next(
             (name for name in _IMPORTED if getattr(draft, name) is not None), None
         )
-    )
-    return (
-        draft
-        if imported is None
-        else Unreadable(imported, "is set by the server. Only an import may state it.")
-    )
+    if imported is None:
+        return draft
+    return Unreadable(imported, "is set by the server. Only an import may state it.")
 
 
 def _given(value: object) -> object:

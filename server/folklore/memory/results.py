@@ -392,14 +392,14 @@ class JobsInfo:
         row = self.row(job)
         scheduled = job in self.scheduled
         if row is not None and row.holder is not None:
-            return (
-                "running"
-                if row.leased_until is not None and row.leased_until >= self.at
-                else "abandoned"
-            )
+            if row.leased_until is not None and row.leased_until >= self.at:
+                return "running"
+            return "abandoned"
         if row is None or row.outcome is None:
             return "waiting" if scheduled else "off"
-        return row.outcome if scheduled else f"{row.outcome} (off)"
+        if scheduled:
+            return row.outcome
+        return f"{row.outcome} (off)"
 
 
 @dataclass(frozen=True, slots=True)

@@ -209,7 +209,9 @@ def stored(result: StoreResult) -> JsonDict:
 
 def beginning(text: str) -> str:
     """Return the beginning of a text, by which it is recognised."""
-    return text if len(text) <= _BEGINNING else text[: _BEGINNING - 1].rstrip() + "…"
+    if len(text) <= _BEGINNING:
+        return text
+    return text[: _BEGINNING - 1].rstrip() + "…"
 
 
 def got(result: GetResult) -> JsonDict:
@@ -269,11 +271,10 @@ def revision(item: Revision) -> JsonDict:
 def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
-    memories = (
-        [_fields(item, "id namespace") for item in result.memories]
-        if erased
-        else _short(result.memories)
-    )
+    if erased:
+        memories = [_fields(item, "id namespace") for item in result.memories]
+    else:
+        memories = _short(result.memories)
     return {"forgotten": memories} | _set(
         already_forgotten=list(map(str, result.already)),
         erased=erased,
@@ -299,7 +300,9 @@ def namespace(item: Namespace) -> JsonDict:
 
 
 def _shared(item: Namespace | NamespaceStatus) -> str | None:
-    return None if item.shared == "never" else item.shared
+    if item.shared == "never":
+        return None
+    return item.shared
 
 
 def status(state: Status) -> JsonDict:

@@ -130,7 +130,9 @@ def check_batch(
 
 def prefix_of(place: int, *, single: bool) -> str:
     """Return what precedes the name of a field in the errors of a memory."""
-    return "" if single else f"memories[{place}]."
+    if single:
+        return ""
+    return f"memories[{place}]."
 
 
 def _stated(draft: Draft | Unreadable, prefix: str) -> Draft:
@@ -158,11 +160,10 @@ def _check_lengths(draft: Draft, prefix: str) -> None:
 
 def _without_injected(draft: Draft, prefix: str) -> Draft:
     """Return a draft without what a hook injected into the session: it is stored already. Raises InvalidInput."""
-    content = (
-        without_blocks(draft.content).strip()
-        if OPENING in draft.content
-        else draft.content
-    )
+    if OPENING in draft.content:
+        content = without_blocks(draft.content).strip()
+    else:
+        content = draft.content
     if draft.content.strip() and not content:
         problem = (
             "holds nothing but notes that Folklore injected, which are stored already."
@@ -172,7 +173,9 @@ def _without_injected(draft: Draft, prefix: str) -> Draft:
             problem,
             hint="Store what is new, or update a note by its id.",
         )
-    return draft if content == draft.content else replace(draft, content=content)
+    if content == draft.content:
+        return draft
+    return replace(draft, content=content)
 
 
 def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
@@ -238,7 +241,9 @@ def check_cleaned(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> 
 
 def detected_language(draft: Draft) -> str | None:
     """Return the language of a checked draft that states none, if it is clear."""
-    return None if draft.language else detect(draft.content)
+    if draft.language:
+        return None
+    return detect(draft.content)
 
 
 def _note(text: str, items: Sequence[str]) -> str:
@@ -261,7 +266,9 @@ def relation_type(name: str, field: str) -> str:
 
 def short_text(text: str | None, field: str, limit: int) -> str | None:
     """Return a cleaned text of at most `limit` characters, None for an empty one. Raises InvalidInput."""
-    return None if text is None else _limited(clean(text).text, field, limit)
+    if text is None:
+        return None
+    return _limited(clean(text).text, field, limit)
 
 
 def _limited(

@@ -39,9 +39,10 @@ def maximal_marginal_relevance(
         value = trade_off * relevance - (1.0 - trade_off) * redundancy
         value[[place for place, _ in picked]] = -np.inf
         best = int(value.argmax())
-        nearest = (
-            similarity[best] if not picked else np.maximum(redundancy, similarity[best])
-        )
+        if not picked:
+            nearest = similarity[best]
+        else:
+            nearest = np.maximum(redundancy, similarity[best])
         picked.append((best, float(redundancy[best])))
         redundancy = np.asarray(nearest, dtype=np.float64)
     return picked

@@ -138,11 +138,10 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
     cosines = pool.vectors @ pool.vectors.T
     np.fill_diagonal(cosines, -1.0)
     count = min(NEAREST, len(cosines) - 1)
-    density = (
-        -np.partition(-cosines, count)[:, :count].mean(axis=1)
-        if count > 0
-        else pool.unrelated
-    )
+    if count > 0:
+        density = -np.partition(-cosines, count)[:, :count].mean(axis=1)
+    else:
+        density = pool.unrelated
     values = 2.0 * pool.nearest - (density - pool.unrelated) / (1.0 - pool.unrelated)
     values = np.where(pool.nearest != 0.0, np.maximum(values, 0.0), 0.0)
     return values / max(float(values.max(initial=0.0)), 1e-9)
@@ -304,7 +303,9 @@ def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _share(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
-    return values / total if total > 0 else np.zeros(len(values))
+    if total > 0:
+        return values / total
+    return np.zeros(len(values))
 
 
 def signals_of(

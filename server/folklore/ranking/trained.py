@@ -79,13 +79,9 @@ class Weights:
 
     def match_of(self, score: float) -> Match:
         """Return the match that a score is: strong, fair or weak."""
-        return (
-            "strong"
-            if score >= self.strong
-            else "fair"
-            if score >= self.fair
-            else "weak"
-        )
+        if score >= self.strong:
+            return "strong"
+        return "fair" if score >= self.fair else "weak"
 
 
 @cache

@@ -150,11 +150,10 @@ def _meaningful(run: re.Match[str]) -> str:
     text, (start, end) = run.string, run.span()
     previous = text[start - 1] if start else " "
     following = text[end] if end < len(text) else " "
-    selector = (
-        next((mark for mark in run[0] if mark not in _JOINERS), "")
-        if not previous.isspace()
-        else ""
-    )
+    if not previous.isspace():
+        selector = next((mark for mark in run[0] if mark not in _JOINERS), "")
+    else:
+        selector = ""
     joiner = next((mark for mark in reversed(run[0]) if mark in _JOINERS), "")
     return selector + (joiner if joiner and _joins(previous, following, joiner) else "")
 

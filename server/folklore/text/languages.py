@@ -86,11 +86,9 @@ def _of_frequent_words(prose: Sequence[str]) -> str | None:
         ((len(words & some), name) for name, some in _FREQUENT.items()), reverse=True
     )[:2]
     clear = most > max(second, 1) and most * 6 >= len(words) and name in LANGUAGES
-    return (
-        name
-        if clear and (name != "english" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
-        else None
-    )
+    if clear and (name != "english" or len(prose) >= _LEAST_WORDS_OF_ENGLISH):
+        return name
+    return None
 
 
 def _is_prose(word: str) -> bool:

@@ -154,7 +154,9 @@ def of_project(remote: str) -> str | None:
 def of_folder(path: str) -> str | None:
     """Return the namespace of a repository without a remote: `repo:api@` and a digest of its path."""
     name = from_directory(path)
-    return None if name is None else _with_digest(name, path)
+    if name is None:
+        return None
+    return _with_digest(name, path)
 
 
 def former(name: str) -> str | None:
@@ -226,11 +228,9 @@ def from_directory(path: str) -> str | None:
 def private(author: str) -> str:
     """Return the namespace of a person's own notes: `Alice` gives `alice-private`."""
     name = _level(author)[: MAX_LENGTH - len(_PRIVATE)].rstrip(_PUNCTUATION)
-    return (
-        _PRIVATE.removeprefix("-")
-        if not name or _problem(name + _PRIVATE)
-        else name + _PRIVATE
-    )
+    if not name or _problem(name + _PRIVATE):
+        return _PRIVATE.removeprefix("-")
+    return name + _PRIVATE
 
 
 def _problem(name: str) -> str | None:
@@ -242,7 +242,9 @@ def _problem(name: str) -> str | None:
         return "a name begins and ends with a letter or digit."
     if any(not level.strip(".") for level in _LEVELS.split(name)):
         return "there must be a word between every two : or / of a name."
-    return None if name.isascii() else _imitation(name)
+    if name.isascii():
+        return None
+    return _imitation(name)
 
 
 def _imitation(name: str) -> str | None:
@@ -274,11 +276,9 @@ def _proposal(name: str) -> str:
     """Build a valid name by replacing each run of characters that are not allowed by `-`."""
     slug = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name)))
     slug = re.sub(r"-?([:/])-?", r"\1", slug).strip(_PUNCTUATION)
-    return (
-        f"For example: {slug}"
-        if slug and not _problem(slug)
-        else "For example: payments-team or repo:acme/api"
-    )
+    if slug and not _problem(slug):
+        return f"For example: {slug}"
+    return "For example: payments-team or repo:acme/api"
 
 
 def _hyphenated(text: str, but: str = "") -> str:

@@ -85,14 +85,14 @@ def pause(ctx: click.Context, /, **options: Any) -> None:
     An assistant's tools work as before.
     """
     paused = call(ctx, PauseRequest(**options))
-    where = (
-        "in every session" if paused.session is None else f"in session {paused.session}"
-    )
-    until = (
-        f"until {absolute_time(paused.until, zone_of(ctx))}"
-        if options["minutes"]
-        else "no more"
-    )
+    if paused.session is None:
+        where = "in every session"
+    else:
+        where = f"in session {paused.session}"
+    if options["minutes"]:
+        until = f"until {absolute_time(paused.until, zone_of(ctx))}"
+    else:
+        until = "no more"
     value = {"until": paused.until.isoformat(), "session": paused.session}
     print_either(value, f"Hooks are silent {where} {until}.")
 

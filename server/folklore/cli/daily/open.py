@@ -52,11 +52,10 @@ def open_(ctx: click.Context, /, no_browser: bool) -> None:
             "read_only is set, and the console records its sessions.",
             hint="Unset it for this command.",
         )
-    url = (
-        _local_console(ctx, settings)
-        if settings.server is None
-        else normalised(settings.server)
-    )
+    if settings.server is None:
+        url = _local_console(ctx, settings)
+    else:
+        url = normalised(settings.server)
     link = call(ctx, CreateLinkRequest())
     address = f"{url}/open?code={quote(link.code)}"
 

@@ -89,11 +89,10 @@ class _Session:
         """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
         if item.reason == _STALE:
             return await self._decide_stale(key, item.memories[0])
-        decision = (
-            _DECISIONS.get(key)
-            if len(item.memories) == 2
-            else _DECISIONS_ON_ONE.get(key)
-        )
+        if len(item.memories) == 2:
+            decision = _DECISIONS.get(key)
+        else:
+            decision = _DECISIONS_ON_ONE.get(key)
         if decision is None or decision not in DECISIONS[item.reason]:
             return None
         decided = decide(item, decision, datetime.now(UTC).date())
@@ -269,11 +268,10 @@ async def _items_of(
             page = await operations.call(request)
         for item in page.items:
             yield item
-        request = (
-            None
-            if page.after is None
-            else request.model_copy(update={"after": page.after})
-        )
+        if page.after is None:
+            request = None
+        else:
+            request = request.model_copy(update={"after": page.after})
 
 
 async def _list(
@@ -391,11 +389,10 @@ def _print_item(item: ReviewItem, zone: tzinfo) -> None:
     print_line(f"{_TITLES[item.reason]}{similarity}", bold=True)
     for place, memory in enumerate(item.memories, start=1):
         number = f"{place}  " if len(item.memories) > 1 else ""
-        used = (
-            "never recalled"
-            if memory.last_recalled_at is None
-            else f"recalled {memory.recall_count} times"
-        )
+        if memory.last_recalled_at is None:
+            used = "never recalled"
+        else:
+            used = f"recalled {memory.recall_count} times"
         when = time_text(memory.when, zone)
         by = byline(memory.author, memory.changed_by, memory.changed_at, zone)
         print_line(f"{number}{short(memory.id)} by {by}, {when}, {used}", dim=True)

@@ -166,11 +166,10 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
         failed = sorted(
             (job for job in jobs if job.outcome == "failed"), key=lambda job: job.name
         )
-        where = (
-            "embedded Postgres"
-            if settings.database_url is None
-            else "Postgres of database_url"
-        )
+        if settings.database_url is None:
+            where = "embedded Postgres"
+        else:
+            where = "Postgres of database_url"
         where += f", home {settings.home}"
     # A model of this machine needs no check, and loading it takes longer than everything else here.
     check = not here or settings.embedding.provider not in ("auto", "bundled")
@@ -193,11 +192,10 @@ def _print(ctx: click.Context, overview: Overview) -> None:
     size = "no memories yet" if namespace is None else _memories(namespace.memories)
     print_line(f"{overview.project}: {size}", bold=True)
     _print_others(overview)
-    model = (
-        "no embedding model"
-        if state.model is None
-        else f"model {state.model.provider}/{state.model.name}"
-    )
+    if state.model is None:
+        model = "no embedding model"
+    else:
+        model = f"model {state.model.provider}/{state.model.name}"
     print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
     newest = [
         one_line(place, memory, zone)
@@ -242,11 +240,15 @@ def _attention(overview: Overview, zone: tzinfo) -> Iterator[str]:
 
 
 def _memories(number: int) -> str:
-    return "1 memory" if number == 1 else f"{_count(number)} memories"
+    if number == 1:
+        return "1 memory"
+    return f"{_count(number)} memories"
 
 
 def _count(number: int) -> str:
-    return f"{number:,}" if number < _COUNT_LIMIT else f"over {_COUNT_LIMIT:,}"
+    if number < _COUNT_LIMIT:
+        return f"{number:,}"
+    return f"over {_COUNT_LIMIT:,}"
 
 
 def _as_json(overview: Overview) -> dict[str, Any]:

@@ -159,16 +159,14 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) ->
 
 
 def _ask(write: Event, verb: str, zone: tzinfo, *, forgets: bool) -> None:
-    noun = (
-        "this memory"
-        if len(write.memories) == 1
-        else f"these {len(write.memories):,} memories"
-    )
-    question = (
-        f"Forget {noun}, stored"
-        if forgets
-        else f"{verb} the {write.action} of {noun}, done"
-    )
+    if len(write.memories) == 1:
+        noun = "this memory"
+    else:
+        noun = f"these {len(write.memories):,} memories"
+    if forgets:
+        question = f"Forget {noun}, stored"
+    else:
+        question = f"{verb} the {write.action} of {noun}, done"
     for memory in write.memories:
         click.echo(f"{memory.id}  {in_one_line(memory.content)}", err=True)
     confirm(f"{question} {time_text(write.at, zone)}?")
@@ -288,8 +286,6 @@ def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
         original and original.undoes == 0
     ):
         return "", change.changed_at
-    return (
-        ("store", history.memory.created_at)
-        if original is None
-        else (original.action, original.changed_at)
-    )
+    if original is None:
+        return ("store", history.memory.created_at)
+    return (original.action, original.changed_at)

@@ -77,7 +77,10 @@ def store(
     """
     namespace = options.pop("namespace")
     supersedes = options.pop("supersedes")
-    content = _stdin() if text == ("-",) else " ".join(text) or _written()
+    if text == ("-",):
+        content = _stdin()
+    else:
+        content = " ".join(text) or _written()
     stated = opt.fields_from(fields)
     tags = stated.pop("tags", ())
     names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
@@ -185,11 +188,10 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     if edited is not None:
         with _keeping(str(former.id), edited):
             now = call(ctx, edit_request(former, edited, namespaces))
-    changed = (
-        f"changed {former.id}, revision {now.revision}"
-        if now.revision != former.revision
-        else _NOTHING
-    )
+    if now.revision != former.revision:
+        changed = f"changed {former.id}, revision {now.revision}"
+    else:
+        changed = _NOTHING
     print_either(serializers.record(now), changed)
 
 
@@ -316,13 +318,10 @@ def forget(
     result = call(ctx, request)
     result = replace(result, more=result.more or more)
     value = serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run)
-    outcome = (
-        "would be forgotten"
-        if request.dry_run
-        else "erased"
-        if request.erase
-        else "forgotten"
-    )
+    if request.dry_run:
+        outcome = "would be forgotten"
+    else:
+        outcome = "erased" if request.erase else "forgotten"
     print_either(value, lambda: print_forgotten(result, outcome))
 
 
@@ -455,7 +454,8 @@ def relate(
             first.code,
             f"Not {'removed' if options['remove'] else 'related'}: {first.reason}",
         )
-    outcome = (
-        "created" if result.created else "updated" if result.updated else "removed"
-    )
+    if result.created:
+        outcome = "created"
+    else:
+        outcome = "updated" if result.updated else "removed"
     print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}")

@@ -118,11 +118,10 @@ def masked(url: str) -> str:
         return _MASK
     if not parts.scheme:
         return _MASK
-    user = (
-        f"{parts.username}{':' + _MASK if parts.password else ''}@"
-        if parts.username
-        else ""
-    )
+    if parts.username:
+        user = f"{parts.username}{':' + _MASK if parts.password else ''}@"
+    else:
+        user = ""
     parameters = "&".join(
         f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query
     )

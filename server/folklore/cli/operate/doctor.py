@@ -167,11 +167,10 @@ async def _database(exam: Examination) -> str:
         raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
     exam.address = address
     refuse(await read_requirements(address))
-    vector = (
-        f"pgvector {server.pgvector}"
-        if server.pgvector
-        else f"pgvector {server.offered} to be created"
-    )
+    if server.pgvector:
+        vector = f"pgvector {server.pgvector}"
+    else:
+        vector = f"pgvector {server.offered} to be created"
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
 
 

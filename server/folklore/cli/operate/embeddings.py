@@ -130,11 +130,10 @@ def _print_recommended(result: Recommendation) -> None:
         f"A switch of {result.memories:,} memories takes {result.seconds:,.0f} s and {megabytes:,.1f} MB."
     )
     provider = result.other.model.split("/")[0]
-    advice = (
-        f"Worth it: `folklore embeddings switch {provider}`."
-        if result.recommended
-        else "Not worth it."
-    )
+    if result.recommended:
+        advice = f"Worth it: `folklore embeddings switch {provider}`."
+    else:
+        advice = "Not worth it."
     print_line(advice)
 
 
@@ -192,11 +191,10 @@ def fetch(ctx: click.Context, model: str | None) -> None:
             "is missing, and the settings name no fastembed model.",
             hint="Name a model.",
         )
-    choice = (
-        ModelChoice("minilm", factory.MINILM)
-        if name == "minilm"
-        else ModelChoice("fastembed", name)
-    )
+    if name == "minilm":
+        choice = ModelChoice("minilm", factory.MINILM)
+    else:
+        choice = ModelChoice("fastembed", name)
     asyncio.run(_fetch(settings, choice))
     print_line(f"{choice.name} is on this machine.")
 
@@ -246,9 +244,10 @@ def _print_switched(done: SwitchResult) -> None:
     validation = done.validation
     print_line(f"{done.made:,} embeddings made. {done.new} is the active model.")
     if validation is not None:
-        former = (
-            "" if validation.old is None else f", the former model {validation.old}"
-        )
+        if validation.old is None:
+            former = ""
+        else:
+            former = f", the former model {validation.old}"
         print_line(
             f"Of {validation.sample} memories it finds {validation.new} by their first words{former}."
         )

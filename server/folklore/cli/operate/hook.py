@@ -87,7 +87,9 @@ def _said_of_start(error: Exception) -> str:
     if not isinstance(error, FolkloreError):
         return away("it failed; its log has the reason.")
     is_away = isinstance(error, Unavailable | ConfigInvalid)
-    return away(error.message) if is_away else refused(error.message)
+    if is_away:
+        return away(error.message)
+    return refused(error.message)
 
 
 def _silent(error: Exception) -> str:

@@ -242,11 +242,10 @@ class _Site:
             except (FolkloreError, OSError) as error:
                 if len(clients) == 1:
                     raise
-                words = (
-                    f"{error.strerror or error}; nothing was changed."
-                    if isinstance(error, OSError)
-                    else str(error)
-                )
+                if isinstance(error, OSError):
+                    words = f"{error.strerror or error}; nothing was changed."
+                else:
+                    words = str(error)
                 outcome = _Outcome(client, path, error=words)
             outcomes.append(outcome)
         return outcomes

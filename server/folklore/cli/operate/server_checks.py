@@ -74,14 +74,13 @@ async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
 
 
 async def _settings(exam: ServerExamination) -> str:
-    token = "no token" if token_for(exam.settings) is None else "a saved token"
+    source = "no token" if token_for(exam.settings) is None else "a saved token"
     if exam.settings.token is not None:
-        token = (
-            "the token of FOLKLORE_TOKEN"
-            if "FOLKLORE_TOKEN" in os.environ
-            else "the token of the settings"
-        )
-    return f"server {exam.server}, with {token}"
+        if "FOLKLORE_TOKEN" in os.environ:
+            source = "the token of FOLKLORE_TOKEN"
+        else:
+            source = "the token of the settings"
+    return f"server {exam.server}, with {source}"
 
 
 async def _server(exam: ServerExamination, client: HttpClient) -> str:
@@ -179,11 +178,9 @@ async def _clock(exam: ServerExamination) -> str:
             f"The server's clock is {abs(exam.offset):,.0f} s {ahead} this one.",
             hint=hint,
         )
-    return (
-        "within a second of the server's"
-        if abs(exam.offset) < 1
-        else f"{abs(exam.offset):.0f} s apart"
-    )
+    if abs(exam.offset) < 1:
+        return "within a second of the server's"
+    return f"{abs(exam.offset):.0f} s apart"
 
 
 async def _project(exam: ServerExamination) -> str:

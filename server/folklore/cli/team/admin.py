@@ -184,11 +184,10 @@ def merge(
 
 
 def _moved(merged: MergedNamespaces) -> str:
-    notes = (
-        [f"{merged.duplicates:,} superseded by the same text"]
-        if merged.duplicates
-        else []
-    )
+    if merged.duplicates:
+        notes = [f"{merged.duplicates:,} superseded by the same text"]
+    else:
+        notes = []
     notes += [f"{merged.known:,} more are there already"] if merged.known else []
     memories = amount(merged.memories, "memory")
     return f"{memories} ({', '.join(notes)})" if notes else memories
@@ -232,9 +231,10 @@ def stats(ctx: click.Context, namespaces: Names) -> None:
 
 
 def _summary(erased: ErasedNamespaces) -> str:
-    several = (
-        f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
-    )
+    if len(erased.ids) > 1:
+        several = f" ({len(erased.ids):,} deleted namespaces)"
+    else:
+        several = ""
     return f"{erased.name}{several} with {amount(erased.memories, 'memory')}"
 
 
@@ -315,11 +315,10 @@ def create_token(ctx: click.Context, /, **options: object) -> None:
     print_either(value | ends, token.secret)
     warn_unusable(token)
     if not wants_json():
-        until = (
-            f"until {absolute_time(token.expires_at, zone_of(ctx))}"
-            if token.expires_at
-            else "without an end"
-        )
+        if token.expires_at:
+            until = f"until {absolute_time(token.expires_at, zone_of(ctx))}"
+        else:
+            until = "without an end"
         click.echo(
             f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.",
             err=True,
@@ -401,11 +400,10 @@ def audit(ctx: click.Context, /, **options: object) -> None:
         {name: value for name, value in row_of(item, _ENTRY, zone).items() if value}
         for item in entries
     ]
-    none = (
-        "The audit log holds no such entry."
-        if request != type(request)()
-        else "The audit log is empty."
-    )
+    if request != type(request)():
+        none = "The audit log holds no such entry."
+    else:
+        none = "The audit log is empty."
     _print_rows(
         "audit",
         rows,

@@ -65,11 +65,9 @@ class ClaudeProjects:
                 f"several folders have this name: {', '.join(map(str, existing))}",
             )
         [(namespace, path)] = projects.items()
-        return (
-            (None, f"{path} is in no git repository")
-            if namespace == names.DEFAULT
-            else (namespace, "")
-        )
+        if namespace == names.DEFAULT:
+            return (None, f"{path} is in no git repository")
+        return (namespace, "")
 
     def _recorded(self, folder: Path, name: str) -> Iterator[Path]:
         """Yield the directories of this name among those that Claude Code recorded."""

@@ -55,7 +55,9 @@ class Target:
     @property
     def memories(self) -> int | None:
         """The number of memories in the source, None before they were read."""
-        return len(self.titles) or None if self.pages is None else self.pages.count
+        if self.pages is None:
+            return len(self.titles) or None
+        return self.pages.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ def found_format(file: str) -> str:
         return "conversations"
     if _claude_root(path.resolve()) is not None:
         return "claude-memory"
-    return _folder_format(path.resolve()) if path.is_dir() else _file_format(path)
+    if path.is_dir():
+        return _folder_format(path.resolve())
+    return _file_format(path)
 
 
 def _folder_format(folder: Path) -> str:
@@ -119,11 +123,9 @@ def _file_format(path: Path) -> str:
         or path.name == page_files.PERSONAL_RULES
     ):
         return "rules"
-    return (
-        "markdown"
-        if path.name.lower().endswith(page_files.MARKDOWN)
-        else read_format(path) or "jsonl"
-    )
+    if path.name.lower().endswith(page_files.MARKDOWN):
+        return "markdown"
+    return read_format(path) or "jsonl"
 
 
 def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
@@ -136,11 +138,10 @@ def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Targ
     else:
         targets = list(_READERS[form](_existing(form, sources[0]), options))
     if not targets:
-        files = (
-            "commits or decision records that give reasons"
-            if form == "git"
-            else f"files of the format {form}"
-        )
+        if form == "git":
+            files = "commits or decision records that give reasons"
+        else:
+            files = f"files of the format {form}"
         raise InvalidInput(
             "FILE",
             f"{sources[0]} has no {files}.",
@@ -189,7 +190,9 @@ def _target(
 
 def _below(path: Path, base: Path) -> tuple[str, ...]:
     """Return the name of a folder or a page, nothing for the whole of `base`."""
-    return () if path == base else (path.relative_to(base).as_posix(),)
+    if path == base:
+        return ()
+    return (path.relative_to(base).as_posix(),)
 
 
 def _origin(
@@ -237,11 +240,10 @@ def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages
     if path.is_dir():
         files = list(page_files.rule_files(path, personal=personal))
     else:
-        files = (
-            [PageFile(path, path.name)]
-            if personal == (path.name == page_files.PERSONAL_RULES)
-            else []
-        )
+        if personal == (path.name == page_files.PERSONAL_RULES):
+            files = [PageFile(path, path.name)]
+        else:
+            files = []
     files = [
         replace(file, name=file.path.relative_to(base).as_posix()) for file in files
     ]
@@ -408,7 +410,9 @@ def _readers(
     namespace: str, caller: CallerInfo, tokens: Sequence[Token]
 ) -> tuple[str, ...]:
     if not caller.owner:
-        return () if namespace == names.private(caller.principal) else ("its team",)
+        if namespace == names.private(caller.principal):
+            return ()
+        return ("its team",)
     return tuple(
         sorted({token.principal for token in tokens if _opens(token, namespace)})
     )

@@ -295,11 +295,10 @@ def _ask(namespaces: Sequence[str], shared: Sequence[str]) -> None:
         readable = f" Others can read {', '.join(shared)}." if shared else ""
         confirm(f"Import into {into}?{readable}")
     elif shared or namespaces[1:]:
-        problem = (
-            f"others can read {shared[0]}"
-            if shared
-            else f"there are {len(namespaces)} namespaces"
-        )
+        if shared:
+            problem = f"others can read {shared[0]}"
+        else:
+            problem = f"there are {len(namespaces)} namespaces"
         raise InvalidInput(
             "--yes",
             f"is needed, as {problem}.",
@@ -337,11 +336,10 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int]]:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
         folder_formats = ", ".join(name for name in PATH_FORMATS if name != "web")
-        hint = (
-            f"A folder has the format {folder_formats}."
-            if Path(file).is_dir()
-            else None
-        )
+        if Path(file).is_dir():
+            hint = f"A folder has the format {folder_formats}."
+        else:
+            hint = None
         raise InvalidInput(
             "FILE", f"{file} cannot be read ({error.strerror}).", hint=hint
         ) from error

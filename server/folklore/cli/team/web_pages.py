@@ -197,8 +197,6 @@ def _converted(body: bytes, encoding: str | None) -> str:
     text = markdownify.MarkdownConverter(
         heading_style="ATX", strip=["a", "img"]
     ).convert_soup(content)
-    return (
-        f"---\n{yaml.safe_dump({'title': title}, allow_unicode=True)}---\n{text}"
-        if title
-        else text
-    )
+    if title:
+        return f"---\n{yaml.safe_dump({'title': title}, allow_unicode=True)}---\n{text}"
+    return text

@@ -245,7 +245,9 @@ class Namespaces(Store):
 
 def stored_language(detected: str | None, default: str | None) -> str | None:
     """Return the language of a memory that states none: in a namespace without a language, none is detected."""
-    return default if default == "simple" else detected or default
+    if default == "simple":
+        return default
+    return detected or default
 
 
 async def ensure_namespace(

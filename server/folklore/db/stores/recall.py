@@ -146,11 +146,9 @@ class RecallStatements:
         rows = await self._rows(
             "recall/few", "fresh", namespaces=namespaces, most=_FEW + 1, **limits
         )
-        return (
-            scope
-            if len(rows) > _FEW
-            else replace(scope, few={row[0]: row[1] for row in rows})
-        )
+        if len(rows) > _FEW:
+            return scope
+        return replace(scope, few={row[0]: row[1] for row in rows})
 
     async def terms(
         self, terms: Sequence[tuple[str, str]], languages: Sequence[str]

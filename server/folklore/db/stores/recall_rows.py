@@ -260,16 +260,12 @@ class Scope:
     @property
     def key(self) -> object:
         """The namespaces as a key of caches."""
-        return (
-            frozenset(self.namespaces)
-            if self.others is None
-            else (len(self.namespaces), *self.others)
-        )
+        if self.others is None:
+            return frozenset(self.namespaces)
+        return (len(self.namespaces), *self.others)
 
     def within(self, rows: Sequence[Row]) -> Sequence[Row]:
         """Return the rows of these namespaces: with `others`, one may be newer than they."""
-        return (
-            rows
-            if self.others is None
-            else [row for row in rows if row["namespace_id"] in self.namespaces]
-        )
+        if self.others is None:
+            return rows
+        return [row for row in rows if row["namespace_id"] in self.namespaces]

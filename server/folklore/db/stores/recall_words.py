@@ -106,11 +106,9 @@ class ScopeWords:
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
         matches = self.matches(lexeme)
-        return (
-            self.documents(lexeme)
-            if matches is None
-            else len(matches.without(self.matches(stem)).memories)
-        )
+        if matches is None:
+            return self.documents(lexeme)
+        return len(matches.without(self.matches(stem)).memories)
 
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
@@ -128,9 +126,9 @@ class ScopeWords:
         """Return the memories whose cues hold a word in any of its forms; of a form too common to be read none."""
         matches = [found for form in forms if (found := self.matches(form)) is not None]
         memories = [found.memories for found in matches]
-        return (
-            np.unique(np.concatenate(memories)) if memories else np.zeros(0, np.int64)
-        )
+        if memories:
+            return np.unique(np.concatenate(memories))
+        return np.zeros(0, np.int64)
 
     def with_cues(self, bm25: Bm25, memories: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each memory whether its cues hold any of the words."""

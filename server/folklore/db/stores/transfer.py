@@ -245,11 +245,10 @@ class ImportTransaction(NamespaceTransaction):
 
     async def import_new(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
-        rows = (
-            await self.rows("transfer/insert", memories=self._columns(memories))
-            if memories
-            else []
-        )
+        if memories:
+            rows = await self.rows("transfer/insert", memories=self._columns(memories))
+        else:
+            rows = []
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -260,11 +259,10 @@ class ImportTransaction(NamespaceTransaction):
         await self.record(ids, "import", CHANGEABLE)
         await self.unindex(ids)
         await self.rows("embeddings/delete_by_id", ids=ids)
-        statement = (
-            "transfer/replace"
-            if self.caller.access is None
-            else "transfer/replace:token"
-        )
+        if self.caller.access is None:
+            statement = "transfer/replace"
+        else:
+            statement = "transfer/replace:token"
         return [
             row["id"]
             for row in await self.rows(statement, memories=self._columns(memories))

@@ -146,7 +146,9 @@ def _as_text(value: Any, type_: FieldType) -> str:
         return json.dumps(value, ensure_ascii=False, indent=1)
     if isinstance(value, datetime):
         return value.isoformat()
-    return "yes" if value is True else str(value)
+    if value is True:
+        return "yes"
+    return str(value)
 
 
 def _value(name: str, text: str) -> Any:
@@ -161,7 +163,9 @@ def _value(name: str, text: str) -> Any:
             if part.strip()
         ]
     if type_ != "json":
-        return text if name == "content" else text.strip()
+        if name == "content":
+            return text
+        return text.strip()
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

@@ -114,11 +114,9 @@ class ConsoleGuard:
             zone_named(zone, TIME_ZONE)
         except InvalidInput:
             zone = self._team.app.settings.time_zone or ""
-        return (
-            []
-            if TIME_ZONE in request.headers
-            else [(TIME_ZONE.lower().encode(), zone.encode())]
-        )
+        if TIME_ZONE in request.headers:
+            return []
+        return [(TIME_ZONE.lower().encode(), zone.encode())]
 
     async def _visitor(self, request: Request) -> Visitor | None:
         secret = request.cookies.get(cookie_name(request))

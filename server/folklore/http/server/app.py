@@ -246,14 +246,14 @@ def _sse_routes(
 
     # Starlette calls as an ASGI application what an endpoint returns.
     async def session(_request: Request) -> ASGIApp:
-        return (
-            _needs_one_worker()
-            if several_workers
-            else partial(_serve_session, server, transport, watch)
-        )
+        if several_workers:
+            return _needs_one_worker()
+        return partial(_serve_session, server, transport, watch)
 
     async def message(_request: Request) -> ASGIApp:
-        return _needs_one_worker() if several_workers else transport.handle_post_message
+        if several_workers:
+            return _needs_one_worker()
+        return transport.handle_post_message
 
     stream = Path(STREAM_PATH, session)
     stream.methods = {

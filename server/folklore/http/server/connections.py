@@ -165,7 +165,9 @@ _connection: ContextVar[_GuardedConnection | None] = ContextVar(
 def current_peer() -> Peer | None:
     """Return the other end of the connection of the current request, if it is known."""
     connection = _connection.get()
-    return None if connection is None else connection.peer
+    if connection is None:
+        return None
+    return connection.peer
 
 
 class RequestTracking:

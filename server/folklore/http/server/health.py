@@ -129,9 +129,10 @@ class Health:
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
-                code = (
-                    "starting" if self._app.started is None else "database_unavailable"
-                )
+                if self._app.started is None:
+                    code = "starting"
+                else:
+                    code = "database_unavailable"
                 return self._missing(code, reason="takes too long")
             part = "model"
             disk = _full_disk(running, self._app.settings.home)
@@ -192,7 +193,9 @@ class Health:
         ):
             self._probing = in_background(self._probe(running), "folklore-ready-model")
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_TIMEOUT)
-        return self._probing.result() if done else EmbedderUnavailable.code
+        if done:
+            return self._probing.result()
+        return EmbedderUnavailable.code
 
     async def _probe(self, running: Runtime) -> str | None:
         embedder = running.memory.embedder
@@ -219,8 +222,6 @@ def _full_disk(running: Runtime, home: Path) -> str | None:
         running.database.require_space()
     except FolkloreError as error:
         return error.code
-    return (
-        "disk_low"
-        if running.where == "embedded" and free_space(home) < LITTLE_FREE
-        else None
-    )
+    if running.where == "embedded" and free_space(home) < LITTLE_FREE:
+        return "disk_low"
+    return None

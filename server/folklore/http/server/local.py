@@ -459,7 +459,9 @@ def _service(app: App, other_project: Callable[[str], Awaitable[str]]) -> Servic
             requested(DIRECTORY) in (None, directory)
             and requested_namespace() is not None
         )
-        return namespace() if is_session else await other_project(directory)
+        if is_session:
+            return namespace()
+        return await other_project(directory)
 
     async def context() -> Any:
         return await app.context(

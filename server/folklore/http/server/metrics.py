@@ -203,11 +203,10 @@ class Metrics(CallMetrics):
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
         """Publish this worker's state to the others every few seconds, within the block."""
-        publishing = (
-            None
-            if self._folder is None
-            else in_background(self._publish(), "folklore-metrics")
-        )
+        if self._folder is None:
+            publishing = None
+        else:
+            publishing = in_background(self._publish(), "folklore-metrics")
         try:
             yield
         finally:

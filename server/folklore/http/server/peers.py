@@ -68,7 +68,10 @@ def user_at(client: Address, server: Address) -> int | None:
 
 def _question(client: Address, server: Address) -> bytes:
     hosts = [host.removeprefix(_MAPPED) for host, _ in (client, server)]
-    family = socket.AF_INET6 if ":" in hosts[0] else socket.AF_INET
+    if ":" in hosts[0]:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
     body = b"".join(
         (
             _ASKED.pack(family, socket.IPPROTO_TCP, 0, _ANY_STATE),

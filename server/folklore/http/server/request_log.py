@@ -128,7 +128,9 @@ class _Entry:
         if self.status is None:
             return logging.INFO
         if self.route in PROBES:  # requested every few seconds by machines
-            return logging.DEBUG if self.status < 400 else logging.INFO
-        return (
-            logging.INFO if self.status < 500 else logging.ERROR
-        )  # a 5xx has its line at every log level
+            if self.status < 400:
+                return logging.DEBUG
+            return logging.INFO
+        if self.status < 500:  # a 5xx has its line at every log level
+            return logging.INFO
+        return logging.ERROR

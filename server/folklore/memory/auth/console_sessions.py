@@ -103,17 +103,16 @@ class ConsoleSessions:
         if self.by_link_alone and not is_of_own_link:
             raise Unauthenticated("unknown", "This session is none here.", hint=_AGAIN)
         if session.token_digest is not None:
-            key = (
-                None
-                if session.sealed_key is None
-                else _masked(session.sealed_key, secret).hex()
-            )
+            if session.sealed_key is None:
+                key = None
+            else:
+                key = _masked(session.sealed_key, secret).hex()
             return await self.authenticator.admit_key(
                 session.token_digest, key, address
             )
-        return (
-            await self.authenticator.admit(None) if session.anonymous else self.local()
-        )
+        if session.anonymous:
+            return await self.authenticator.admit(None)
+        return self.local()
 
     async def end(self, secret: str) -> None:
         """End a session. Raises Unavailable."""
@@ -148,11 +147,10 @@ def _require_sessions(caller: Caller) -> None:
 
 
 def _new_session(caller: Caller, secret: str, expires_at: datetime) -> NewSession:
-    key = (
-        None
-        if caller.access is None
-        else _masked(bytes.fromhex(caller.access.key), secret)
-    )
+    if caller.access is None:
+        key = None
+    else:
+        key = _masked(bytes.fromhex(caller.access.key), secret)
     return NewSession(_digest(secret), caller.token, key, caller.anonymous, expires_at)
 
 

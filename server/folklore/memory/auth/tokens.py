@@ -126,11 +126,10 @@ async def prepare_token(
         )
     agent = None if request.agent is None else _line(request.agent, "agent")
     by_name, patterns = _parse_grants(request.grants, owner=owner)
-    expires_at = (
-        None
-        if request.expires == requests.NO_END
-        else context.now + period(request.expires, "expires")
-    )
+    if request.expires == requests.NO_END:
+        expires_at = None
+    else:
+        expires_at = context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
     namespaces = [name for name, _ in by_name.values()]
     if home is not None:
@@ -235,11 +234,10 @@ async def revoke_tokens(
     )
     missing = set(request.ids) - {id_ for id_, _ in revoked}
     if missing or not revoked:
-        which = (
-            f"the id {min(missing)}"
-            if missing
-            else f"the principal {request.principal}"
-        )
+        if missing:
+            which = f"the id {min(missing)}"
+        else:
+            which = f"the principal {request.principal}"
         others = f"; {len(revoked)} of the others were revoked" if revoked else ""
         raise NotFound(
             f"No valid token has {which}{others}.",

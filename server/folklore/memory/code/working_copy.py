@@ -159,11 +159,9 @@ class WorkingCopy:
         here = plain_path(f"{prefix}/{plain}")
         if not prefix or not (is_inside(plain) and is_inside(here)):
             return (plain,)
-        return (
-            (plain, here)
-            if _exists(root, plain) and not _exists(root, here)
-            else (here, plain)
-        )
+        if _exists(root, plain) and not _exists(root, here):
+            return (plain, here)
+        return (here, plain)
 
     def tie(self, items: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
         """Return paths and commits as memories store them that are stored now; the present commit where none is given.
@@ -249,9 +247,10 @@ class WorkingCopy:
         """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
         head = objects.head
         root = objects.root
-        cache = (
-            self._known[1] if self._known[0] == head else {}
-        )  # of one commit: the next one may change any file
+        if self._known[0] == head:  # of one commit: the next one may change any file
+            cache = self._known[1]
+        else:
+            cache = {}
         new = suspects - cache.keys()
         # As the memory is about it, and not committed yet.
         uncommitted = {
@@ -345,7 +344,10 @@ def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
         now, type_ = objects.file("HEAD", path)
         committed, _ = objects.file(anchor.revision, path)
         content = contents.get(path) or committed
-        differs = now != content if now else not _exists(objects.root, path)
+        if now:
+            differs = now != content
+        else:
+            differs = not _exists(objects.root, path)
         if differs and is_inside(path) and path != ROOT and type_ != "tree":
             clean = content == committed != ""
             at = int(anchor.at.timestamp())
@@ -393,20 +395,19 @@ def _departure(
     """
     changes = list(filter(suspect.is_changed_by, history))
     later = [change for change in changes if change.at > suspect.at]
-    since = (
-        changes if suspect.commit else later
-    )  # a change that a pull brought may be older than the memory
+    if suspect.commit:  # a change that a pull brought may be older than the memory
+        since = changes
+    else:
+        since = later
     if suspect.is_missing:
         removal = next(filter(lambda change: change.kind == "D", since), None)
         return removal if whole or suspect.clean else None
     departure = next(
         filter(lambda change: change.old == suspect.content, changes), None
     )
-    return (
-        _likely_departure(suspect, later, since)
-        if departure is None and whole
-        else departure
-    )
+    if departure is None and whole:
+        return _likely_departure(suspect, later, since)
+    return departure
 
 
 def _likely_departure(
@@ -521,11 +522,16 @@ def _content_ids(root: Path, path: str, digits: int) -> tuple[str, ...]:
     ids = dict.fromkeys(
         [_blob_id(data, digits), _blob_id(data.replace(b"\r\n", b"\n"), digits)]
     )
-    return tuple(reversed(ids)) if os.linesep == "\r\n" else tuple(ids)
+    if os.linesep == "\r\n":
+        return tuple(reversed(ids))
+    return tuple(ids)
 
 
 def _blob_id(data: bytes, digits: int) -> str:
-    hashed = hashlib.sha1(usedforsecurity=False) if digits == 40 else hashlib.sha256()
+    if digits == 40:
+        hashed = hashlib.sha1(usedforsecurity=False)
+    else:
+        hashed = hashlib.sha256()
     hashed.update(b"blob %d\0" % len(data))
     hashed.update(data)
     return hashed.hexdigest()

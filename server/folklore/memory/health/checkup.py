@@ -129,15 +129,14 @@ async def _jobs(jobs: JobsInfo) -> str:
             hint=hint,
         )
     if not wrong:
-        return (
-            f"{', '.join(jobs.scheduled)}"
-            if jobs.scheduled
-            else "none runs at this server"
-        )
+        if jobs.scheduled:
+            return f"{', '.join(jobs.scheduled)}"
+        return "none runs at this server"
     row = jobs.row(wrong[0])
-    reason = (
-        row.error if row is not None and row.error else "its process ended before it"
-    )
+    if row is not None and row.error:
+        reason = row.error
+    else:
+        reason = "its process ended before it"
     hint = f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it now."
     raise Doubt(f"The last run of {', '.join(wrong)} failed: {reason}", hint=hint)
 

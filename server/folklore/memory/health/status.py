@@ -67,9 +67,10 @@ async def read_stats(
     # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
     injected = await Injections(context.memory.root.database).stats(ids)
     statistics = [replace(item, **injected.get(item.name, {})) for item in statistics]
-    label = (
-        None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
-    )
+    if model is None:
+        label = None
+    else:
+        label = f"{model.provider}/{model.name}/{model.dimensions}"
     return results.Stats(tuple(statistics), label, context.engine)
 
 

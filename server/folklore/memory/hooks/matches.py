@@ -182,18 +182,20 @@ async def inject(
     assert scope.ledger is not None
     matches = with_successors(matches, successors_among(matches))
     matches = with_successors(matches, await _looked_up(context, matches))
-    selection = (
-        await _selection(scope, scope.ledger, matches, context.now) if matches else []
-    )
+    if matches:
+        selection = await _selection(scope, scope.ledger, matches, context.now)
+    else:
+        selection = []
     if not selection:
         return ""
     marked = await _marked(context, [match for match, _ in selection])
     frame = -(-tokens.estimate(block(HEADING, [])) // len(selection))
     notes = []
     for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
-        text = (
-            note_of(context, match) if form == "full" else headline_of(context, match)
-        )
+        if form == "full":
+            text = note_of(context, match)
+        else:
+            text = headline_of(context, match)
         whole = form == "full" or not text.endswith(tokens.ELLIPSIS)
         notes.append(
             Note(

@@ -91,9 +91,10 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
 
 async def _project_of(context: RequestContext, request: HookRequest) -> str | None:
     project_at = context.project_at if request.directory else None
-    project = (
-        context.project() if project_at is None else await project_at(request.directory)
-    )
+    if project_at is None:
+        project = context.project()
+    else:
+        project = await project_at(request.directory)
     allowed = (
         project is not None
         and role_in(context.caller, names.normalise(project)) is not None

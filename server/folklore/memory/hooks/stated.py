@@ -107,7 +107,9 @@ def _settled(
         for text in writings
         if text not in said.values() and any(text.at >= one.since for one in asked)
     ]
-    return said.keys() | sentences if len(others) >= len(sentences) else set(said)
+    if len(others) >= len(sentences):
+        return said.keys() | sentences
+    return set(said)
 
 
 def _said(

@@ -100,8 +100,6 @@ async def ask_before_compaction(
     context: RequestContext, _scope: HookScope, _request: HookRequest
 ) -> HookAnswer:
     """Ask to keep decisions in the summary: no tool can be called while a session is compacted."""
-    return (
-        HookAnswer(BEFORE_COMPACTION)
-        if may_write_somewhere(context.caller)
-        else HookAnswer()
-    )
+    if may_write_somewhere(context.caller):
+        return HookAnswer(BEFORE_COMPACTION)
+    return HookAnswer()

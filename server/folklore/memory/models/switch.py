@@ -97,11 +97,10 @@ class ModelSwitch:
                 self._context.embeddings, namespaces, target, Target(old, embedder)
             )
             if not validation.passed and not force:
-                verdict = (
-                    "cannot be reached"
-                    if validation.old is None
-                    else f"finds {validation.old}"
-                )
+                if validation.old is None:
+                    verdict = "cannot be reached"
+                else:
+                    verdict = f"finds {validation.old}"
                 raise FolkloreError(
                     f"The new model finds {validation.new} of {validation.sample} memories by their own first words; "
                     f"the active model {verdict}. The active model stays.",
@@ -431,11 +430,10 @@ async def model_coverage(
             covered = coverage.get(namespace.id, Coverage(0, 0))
             if model.role is None and not covered.embedded:
                 continue
-            path = (
-                "hnsw"
-                if visits(indexed.vectors, covered.embedded, LEAST_FETCHED)
-                else "exact"
-            )
+            if visits(indexed.vectors, covered.embedded, LEAST_FETCHED):
+                path = "hnsw"
+            else:
+                path = "exact"
             counts = covered.memories, covered.embedded, covered.pending
             spaces.append(
                 results.NamespaceCoverage(namespace.name, *properties, *counts, path)

@@ -36,11 +36,10 @@ async def create_namespace(
         {"namespace": request.name, "description": request.description}, memory.secrets
     )
     name = names.new(request.name, field="name")
-    language = (
-        DEFAULT_LANGUAGE
-        if request.language is None
-        else language_of(request.language, field="language")
-    )
+    if request.language is None:
+        language = DEFAULT_LANGUAGE
+    else:
+        language = language_of(request.language, field="language")
     description = short_text(request.description, "description", MAX_DESCRIPTION)
     if not await memory.namespaces.create(
         new_id(),

@@ -91,11 +91,10 @@ async def _take_back(
 def _check(plan: Plan, source: str, target: str) -> None:
     if plan.differing:
         ids = ", ".join(map(str, plan.differing[:_MOST_IDS]))
-        more = (
-            f" and {len(plan.differing) - _MOST_IDS:,} more"
-            if len(plan.differing) > _MOST_IDS
-            else ""
-        )
+        if len(plan.differing) > _MOST_IDS:
+            more = f" and {len(plan.differing) - _MOST_IDS:,} more"
+        else:
+            more = ""
         hint = f"Erase them in one of the two (`folklore forget --erase -n {source} ID`), and run it again."
         raise Conflict(
             f"{source} and {target} have different memories under the same id: {ids}{more}.",

@@ -33,11 +33,10 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
         model = await embedder.model()
         vector = await _vector(search, embedder, model)
         # A model may give unrelated texts a cosine far above 0.
-        unrelated = (
-            0.0
-            if embedder.weighs_words
-            else max(float(vector @ await embedder.probe()), 0.0)
-        )
+        if embedder.weighs_words:
+            unrelated = 0.0
+        else:
+            unrelated = max(float(vector @ await embedder.probe()), 0.0)
         cache = memory.statistics
         statements = memory.statements
         fetched = search.ranking.fetch(search.wanted)

@@ -217,9 +217,9 @@ def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
     search = ranked.search
     if any(_is_match(id_, ranked) for id_ in ranked.scores):
-        return (
-            _NOTHING_FITS if not search.before and results and not ranked.fits else None
-        )
+        if not search.before and results and not ranked.fits:
+            return _NOTHING_FITS
+        return None
     if all(namespace.empty for namespace in search.namespaces):
         empty = [namespace.name for namespace in search.namespaces[:5]] or [
             search.question.project or ""

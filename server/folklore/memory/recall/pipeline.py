@@ -221,11 +221,10 @@ def search_of(
     requested = question.project or question.namespaces
     filters = without_clock(question.filters)
     key = (text, requested, filters, ranking, question.branches, question.embedding)
-    before = (
-        question.before
-        if text in ("", "*")
-        else question.before | given_before(question.cursor, key)
-    )
+    if text in ("", "*"):
+        before = question.before
+    else:
+        before = question.before | given_before(question.cursor, key)
     names, languages = _filled(namespaces)
     return Search(
         question=question,

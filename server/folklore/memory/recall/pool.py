@@ -68,11 +68,10 @@ class Candidates:
         """The rarity (words,) of the question's words among the memories."""
         search = self.retrieval.search
         read = self.retrieval.keyword.words
-        rarest = (
-            [0.0] * len(search.pieces)
-            if read is None
-            else rarities(read.query, len(search.pieces))
-        )
+        if read is None:
+            rarest = [0.0] * len(search.pieces)
+        else:
+            rarest = rarities(read.query, len(search.pieces))
         return np.array([rarest[word.place] for word in search.words.words])
 
     @cached_property
@@ -143,7 +142,9 @@ class Candidates:
         """Return the text of a candidate, of a long one its best passage."""
         content = self.all[id_].content
         passage = self.matches[id_].passage
-        return content if passage is None else content[slice(*passage)]
+        if passage is None:
+            return content
+        return content[slice(*passage)]
 
     def time_of(self, id_: UUID) -> datetime:
         """Return the time of a candidate for order and age."""
@@ -202,11 +203,9 @@ class Candidates:
     def question(self) -> NDArray[np.float32] | None:
         """The vector of the question, None if vectors cannot be compared with it."""
         query = self.retrieval.dense.vector
-        return (
-            None
-            if query is None or self.vectors.shape[1] != len(query.vector)
-            else query.vector
-        )
+        if query is None or self.vectors.shape[1] != len(query.vector):
+            return None
+        return query.vector
 
     def _cosines(self) -> NDArray[np.float64]:
         """Return the cosine (n,) of each candidate with the question, that of its nearest passage if it has any."""

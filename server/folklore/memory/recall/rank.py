@@ -104,9 +104,10 @@ async def rank(
             scores = dict.fromkeys(results[: search.wanted + 1], 0.0)
             confidence = dict[UUID, float]()
         else:
-            results = (
-                results if search.ranking.min_score else results[: search.wanted + 1]
-            )
+            if search.ranking.min_score:
+                results = results
+            else:
+                results = results[: search.wanted + 1]
             confidence = await _confidences(memory, candidates, results, weights)
             scores = _scores(candidates, trained, confidence, weights)
     degraded = retrieval.degraded + degraded
@@ -263,12 +264,14 @@ def _diverse(
     ranking = search.ranking
     vectors = candidates.vectors[candidates.rows_of(ids)]
     # A result below min_score leaves its place to the next one.
-    limit = len(ids) if ranking.min_score else search.wanted + 1
-    pick = (
-        diversity.maximal_marginal_relevance
-        if ranking.fusion == "rrf"
-        else diversity.discounted_relevance
-    )
+    if ranking.min_score:
+        limit = len(ids)
+    else:
+        limit = search.wanted + 1
+    if ranking.fusion == "rrf":
+        pick = diversity.maximal_marginal_relevance
+    else:
+        pick = diversity.discounted_relevance
     picked = pick(
         np.array(list(shortlist.values())),
         vectors @ vectors.T,

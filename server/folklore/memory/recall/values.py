@@ -151,7 +151,10 @@ class Retrieval:
                 if self.search.expression
                 else "postings"
             )
-            result = self.dense if branch == "dense" else self.keyword
+            if branch == "dense":
+                result = self.dense
+            else:
+                result = self.keyword
             lists.append(BranchList(branch, path, result.milliseconds, rows))
         return tuple(lists)
 

@@ -245,7 +245,10 @@ class _Log:
         more = len(rows) > limit
         if end is not None:
             return events, None, more
-        since = max(now - _LATE, events[-1].at + _LEAST) if more else now - _LATE
+        if more:
+            since = max(now - _LATE, events[-1].at + _LEAST)
+        else:
+            since = now - _LATE
         return events, Feed.of(since, [event.place for event in events]), more
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:

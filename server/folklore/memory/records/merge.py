@@ -71,11 +71,10 @@ async def merge(
         sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
         fields = _united(read[request.id], sources, values)
         content = fields.get("content", read[request.id].content)
-        vectors = (
-            None
-            if content == read[request.id].content
-            else await embed(context.memory, [content])
-        )
+        if content == read[request.id].content:
+            vectors = None
+        else:
+            vectors = await embed(context.memory, [content])
         async with context.memory.changes.of(
             namespace.id, caller=context.caller, now=context.now
         ) as change:

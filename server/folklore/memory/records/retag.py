@@ -32,7 +32,10 @@ async def rename_tag(context: RequestContext, request: RenameTagRequest) -> Rena
     tag_rules.refuse_null_words([new], "to")
     if old == new:
         raise InvalidInput("to", "is the tag itself.", hint="Give another name.")
-    name = context.namespace() if request.namespace is None else request.namespace
+    if request.namespace is None:
+        name = context.namespace()
+    else:
+        name = request.namespace
     namespace = await context.memory.find_namespace(name)
     require(context.caller, namespace.name, "writer", dry_run=request.dry_run)
     work = _take_back if request.undo else _rename

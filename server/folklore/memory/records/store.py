@@ -536,11 +536,10 @@ async def _relate(
             )
     if errors:
         raise _RefusedItems(errors)
-    relations = (
-        await change.relate([relation for _, relation in related.values()])
-        if related
-        else {}
-    )
+    if related:
+        relations = await change.relate([relation for _, relation in related.values()])
+    else:
+        relations = {}
     for key in related.keys() - relations.keys():
         place, relation = related[key]
         errors[place] = NotFound(
@@ -579,7 +578,9 @@ async def _embed_soon(
     except asyncio.CancelledError:
         making.cancel()
         raise
-    return (making.result(), None) if done else (None, making)
+    if done:
+        return (making.result(), None)
+    return (None, making)
 
 
 async def _embed_later(

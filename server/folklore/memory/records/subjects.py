@@ -42,7 +42,10 @@ class Stored:
     @classmethod
     def of(cls, memory: Memory | Neighbour) -> "Stored":
         """Return a memory as it is compared."""
-        when = memory.order_time if isinstance(memory, Memory) else memory.when
+        if isinstance(memory, Memory):
+            when = memory.order_time
+        else:
+            when = memory.when
         return cls(memory.id, memory.content, memory.cues, when)
 
 

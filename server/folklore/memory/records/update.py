@@ -67,11 +67,10 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     namespace = await namespace_of(
         context, request.id, namespaces=request.namespaces, role="writer"
     )
-    vectors = (
-        await embed(context.memory, [values["content"]])
-        if "content" in values
-        else None
-    )
+    if "content" in values:
+        vectors = await embed(context.memory, [values["content"]])
+    else:
+        vectors = None
     async with context.memory.changes.of(
         namespace.id, caller=context.caller, now=context.now
     ) as change:
@@ -278,7 +277,9 @@ def _detected(changed: Mapping[str, Any], state: State) -> dict[str, str]:
         return {}
     present = str(state.held["language"])
     language = stored_language(detect(changed["content"]), present)
-    return {} if language in (None, present) else {"language": str(language)}
+    if language in (None, present):
+        return {}
+    return {"language": str(language)}
 
 
 def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:

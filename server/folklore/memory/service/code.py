@@ -204,16 +204,18 @@ def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
     """Return filters in all their spellings, or in one each if these are too many."""
     spellings = [copy.spellings(path) if path.strip() else (path,) for path in paths]
     every = tuple(dict.fromkeys(spelling for each in spellings for spelling in each))
-    return every if len(every) <= MAX_PATHS else tuple(each[0] for each in spellings)
+    if len(every) <= MAX_PATHS:
+        return every
+    return tuple(each[0] for each in spellings)
 
 
 def memories_of(result: object) -> list[Memory]:
     """Return the memories of an answer, or of a read by id."""
     if isinstance(result, Answer):
         return [item.memory for item in result.memories]
-    return (
-        [item.memory for item in result.found] if isinstance(result, GetResult) else []
-    )
+    if isinstance(result, GetResult):
+        return [item.memory for item in result.found]
+    return []
 
 
 # As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.

@@ -95,7 +95,9 @@ class ExistingMemories:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
         if (imported := self.imported.get(line.id)) is not None:
             return None if imported == _hash(line) else line
-        return line if present is None else _merged(line, present, importer)
+        if present is None:
+            return line
+        return _merged(line, present, importer)
 
     def holder(self, memory: TransferredMemory) -> UUID | None:
         """Return another memory that has its text or its idempotency key."""

@@ -19,11 +19,10 @@ async def export_lines(
     its header. Raises NotFound for an unknown namespace.
     """
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        requested = (
-            []
-            if ALL in request.namespaces
-            else [names.normalise(name) for name in request.namespaces]
-        )
+        if ALL in request.namespaces:
+            requested = []
+        else:
+            requested = [names.normalise(name) for name in request.namespaces]
         namespaces = await snapshot.namespaces(requested or None)
         if (
             unknown := missing_name(

@@ -56,7 +56,10 @@ class ImportedVectors:
         if all(memory.vector is None for memory in batch):
             return list(batch)
         model = self._model = await self._active_model()
-        usable = frozenset[int]() if model is None else _usable(batch, model)
+        if model is None:
+            usable = frozenset[int]()
+        else:
+            usable = _usable(batch, model)
         for memory in batch:
             if memory.vector is not None and memory.line not in usable:
                 self._report.ignore("embedding", memory.place or f"line {memory.line}")
@@ -154,11 +157,9 @@ def _fitting(memory: TransferredMemory, model: KnownModel) -> list[bytes]:
     if not item.passages:
         fits = not passages(content, *passage_rule(model.name, len(content)))
     vectors = _all_of(item)
-    return (
-        vectors
-        if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors)
-        else []
-    )
+    if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors):
+        return vectors
+    return []
 
 
 def _identity(item: ModelVector | KnownModel) -> list[object]:

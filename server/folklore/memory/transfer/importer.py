@@ -435,11 +435,10 @@ class _NamespaceImport:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
         transfers = self._run.transfers
         policy = self._run.request.on_conflict
-        existing = (
-            ExistingMemories()
-            if self._dry_run_memories is None
-            else self._dry_run_memories
-        )
+        if self._dry_run_memories is None:
+            existing = ExistingMemories()
+        else:
+            existing = self._dry_run_memories
         existing_memories = {}
         if (namespace := await self._namespace_id()) is not None:
             existing.read(await transfers.existing(namespace, batch))
@@ -515,7 +514,9 @@ def _past_time(
 ) -> datetime | None:
     """Return a time of the past in the caller's zone, now for one in the future: the clock of its source was ahead."""
     aware = with_zone(value, context.zone, field)
-    return None if aware is None else min(aware, context.now)
+    if aware is None:
+        return None
+    return min(aware, context.now)
 
 
 def _stated(value: LineValue) -> LineValue:
@@ -549,17 +550,17 @@ def _needed_memories(link: Link) -> set[UUID]:
         return {link.from_id, link.to_id}
     if isinstance(link, Revision):
         return {link.memory_id}
-    return {link.successor_id} if isinstance(link, Successor) else set()
+    if isinstance(link, Successor):
+        return {link.successor_id}
+    return set()
 
 
 def _new_id(draft: Draft, past: Past, text: bytes) -> UUID:
     """Return an id for a line without one: for a dead memory it follows from the line, so that it is known again."""
     live = past.forgotten_at is None and past.superseded_at is None
-    return (
-        new_id()
-        if live
-        else uuid5(
-            NAMESPACE_URL,
-            f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}",
-        )
+    if live:
+        return new_id()
+    return uuid5(
+        NAMESPACE_URL,
+        f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}",
     )

@@ -458,7 +458,9 @@ def _header(line: _Header) -> Header:
 
 def cleaned(text: str | None) -> str | None:
     """Clean a text that is no field of a draft."""
-    return None if text is None else clean(text).text.strip()
+    if text is None:
+        return None
+    return clean(text).text.strip()
 
 
 # Writing

@@ -38,4 +38,6 @@ def distance(moment: datetime, now: datetime) -> str | None:
         count = round(days / (_YEAR / 12))
         unit = "month"
     text = amount(count, unit)
-    return f"in {text}" if moment > now else f"{text} ago"
+    if moment > now:
+        return f"in {text}"
+    return f"{text} ago"

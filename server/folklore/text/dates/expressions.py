@@ -66,7 +66,9 @@ def _normal(expression: str) -> str:
         "[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()
     ).replace(",", " ")
     text = " ".join(text.split()).strip("!?;: ").replace("this past ", "past ")
-    return text if text.endswith("..") else text.removesuffix(".")
+    if text.endswith(".."):
+        return text
+    return text.removesuffix(".")
 
 
 # Periods: `yesterday`, `March 2025`, `3 days ago`, ISO 8601
@@ -262,11 +264,10 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
         return clock.today + timedelta(days=_DAYS[text]), False
     if match := _ISO_DAY.fullmatch(text):
         basic = match["basic"]
-        parts = (
-            (basic[:4], basic[4:6], basic[6:])
-            if basic
-            else (match["year"], match["month"], match["day"])
-        )
+        if basic:
+            parts = (basic[:4], basic[4:6], basic[6:])
+        else:
+            parts = (match["year"], match["month"], match["day"])
         return date(*map(int, parts)), False
     if match := _NAMED_WEEKDAY.fullmatch(text):
         return _weekday(
@@ -318,7 +319,9 @@ def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
     today = clock.today
     which = match["which"]
     if match["year"]:
-        return None if which else clock.months(date(int(match["year"]), month, 1), 1)
+        if which:
+            return None
+        return clock.months(date(int(match["year"]), month, 1), 1)
     year = today.year - (month > today.month)
     if which:
         year = (
@@ -338,7 +341,10 @@ def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
     month = _QUARTERS[match["quarter"]] * 3 - 2
     today = clock.today
     stated_year = year_before or year_after
-    year = int(stated_year) if stated_year else today.year - (month > today.month)
+    if stated_year:
+        year = int(stated_year)
+    else:
+        year = today.year - (month > today.month)
     return clock.months(date(year, month, 1), 3, recurring=not stated_year)
 
 
@@ -410,11 +416,9 @@ def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
 def _length(text: str) -> tuple[int, Unit] | None:
     """Parse a number of units: `three days`, `24h`, `a couple of weeks`."""
     match = _COUNT.fullmatch(text)
-    return (
-        (_number(match["count"]), _UNITS[match["unit"]])
-        if match and not match["which"]
-        else None
-    )
+    if match and not match["which"]:
+        return (_number(match["count"]), _UNITS[match["unit"]])
+    return None
 
 
 def _number(text: str) -> int:
@@ -485,11 +489,9 @@ def _age(text: str, clock: Clock) -> TimeRange | None:
     if not match or not length:
         return None
     moment = clock.shifted(-length[0], length[1])
-    return (
-        TimeRange(None, moment)
-        if match[1] in ("older", "more")
-        else TimeRange(moment, None)
-    )
+    if match[1] in ("older", "more"):
+        return TimeRange(None, moment)
+    return TimeRange(moment, None)
 
 
 def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
@@ -570,11 +572,9 @@ def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period]
 def _next_time(clock_time: time, precision: timedelta, clock: Clock) -> Period:
     """Return the next such time of day at or after now."""
     period = clock.point(clock.at(clock.today, clock_time), precision)
-    return (
-        period
-        if period.low >= clock.now
-        else clock.point(period.low + timedelta(days=1), precision)
-    )
+    if period.low >= clock.now:
+        return period
+    return clock.point(period.low + timedelta(days=1), precision)
 
 
 def _completed(first: str, last: str) -> tuple[str, str]:

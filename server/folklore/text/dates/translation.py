@@ -67,7 +67,10 @@ class Language:
 def translations(text: str) -> Iterator[str]:
     """Yield what a time in lower case says in English, for each language in which it is one."""
     for language in languages():
-        given = _apart(text) if language.spaced else text.replace(" ", "")
+        if language.spaced:
+            given = _apart(text)
+        else:
+            given = text.replace(" ", "")
         if said := language.english(given):
             yield said
 

@@ -101,11 +101,9 @@ def _opening_word(words: list[str]) -> str:
     ):
         return first
     participle = len(words) > 1 and first.endswith(("ing", "ed"))
-    return (
-        first
-        if participle or (len(words) > 1 and words[1].lower() in lexicon.TOOLS)
-        else ""
-    )
+    if participle or (len(words) > 1 and words[1].lower() in lexicon.TOOLS):
+        return first
+    return ""
 
 
 def _opens_sentence(text: str, start: int) -> bool:

@@ -26,4 +26,6 @@ def file_shown(command: str) -> str:
         return ""
     is_script = program == "sed" and (len(values) != 2 or "-n" not in words)
     is_several = program not in ("sed", "head", "tail") and len(values) > 1
-    return "" if is_script or is_several else values[-1]
+    if is_script or is_several:
+        return ""
+    return values[-1]

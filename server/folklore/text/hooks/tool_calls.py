@@ -97,7 +97,9 @@ class ToolCall:
         path = _first(self.arguments, _PATHS)
         if path and not self._failed:
             new_text = _new_text(self.arguments)
-            return None if new_text is None else Edit(path, new_text)
+            if new_text is None:
+                return None
+            return Edit(path, new_text)
         return edit_of("", "", _first(self.arguments, _COMMANDS))
 
     def _read(self) -> FileRead | None:

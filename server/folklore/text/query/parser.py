@@ -113,11 +113,9 @@ class _Parser:
         return program
 
     def _kind(self) -> Kind | None:
-        return (
-            self._tokens[self._position].kind
-            if self._position < len(self._tokens)
-            else None
-        )
+        if self._position < len(self._tokens):
+            return self._tokens[self._position].kind
+        return None
 
     def _skip(self, kind: Kind) -> bool:
         """Skip a token of this kind; return False if the next token has another kind."""
@@ -207,8 +205,6 @@ def _shortened(bag: str) -> str:
     """Cut a bag to its maximal length, at a blank if there is one."""
     if len(bag) <= MAX_BAG:
         return bag
-    return (
-        bag[: bag.rfind(" ", 0, MAX_BAG + 1)]
-        if " " in bag[: MAX_BAG + 1]
-        else bag[:MAX_BAG]
-    )
+    if " " in bag[: MAX_BAG + 1]:
+        return bag[: bag.rfind(" ", 0, MAX_BAG + 1)]
+    return bag[:MAX_BAG]

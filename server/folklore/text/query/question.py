@@ -119,7 +119,10 @@ class QuestionWords:
     @lru_cache(64)  # an answer needs them several times
     def _of(cls, pieces: tuple[str, ...]) -> QuestionWords:
         dates = date_terms(" ".join(pieces))
-        dated = pieces_with_dates(pieces) if dates else set()
+        if dates:
+            dated = pieces_with_dates(pieces)
+        else:
+            dated = set()
         by_start: dict[str, QuestionWord] = {}
         spelled: list[tuple[str, float]] = []
         german = detect(" ".join(pieces)) == "german"
@@ -207,13 +210,10 @@ class QuestionWords:
         for word in self.words:
             if word.weight > least:
                 prefix = _NO_LETTER_BEFORE if word.start[0] == " " else ""
-                suffix = (
-                    ""
-                    if not prefix
-                    else _NO_LETTER_AFTER
-                    if word.start[-1] == " "
-                    else _LETTERS
-                )
+                if not prefix:
+                    suffix = ""
+                else:
+                    suffix = _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
                 forms.append(f"{prefix}{re.escape(word.start.strip())}{suffix}")
         return re.compile("|".join(forms), re.IGNORECASE) if forms else None
 

@@ -136,7 +136,10 @@ class _Reader:
             yield from self._word(required=column is not None)
 
     def _phrase(self, *, required: bool) -> Iterator[Token]:
-        end = -1 if self.unclosed else self.text.find('"', self.position + 1)
+        if self.unclosed:
+            end = -1
+        else:
+            end = self.text.find('"', self.position + 1)
         if end < 0:
             self.unclosed = True
             self.position += 1

@@ -83,7 +83,9 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
 
 def _joined(operator: str, first: str | bool, second: str | bool) -> str | bool:
     if isinstance(first, str) and isinstance(second, str):
-        return f"({first} {operator} {second})" if first and second else first or second
+        if first and second:
+            return f"({first} {operator} {second})"
+        return first or second
     constant, other = (first, second) if isinstance(first, bool) else (second, first)
     decides = operator == "|"  # True decides an OR, False an AND
     return constant if constant is decides or other == "" else other
@@ -107,9 +109,10 @@ def _sequence(term: Term, form: Sequence[str]) -> str:
     text = ""
     weights = WEIGHTS[term.column] if term.column else _ANY_COLUMN
     for previous, position in zip([None, *positions], positions, strict=False):
-        distance = (
-            min(position - previous, _MAX_DISTANCE) if previous is not None else 0
-        )
+        if previous is not None:
+            distance = min(position - previous, _MAX_DISTANCE)
+        else:
+            distance = 0
         text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
         text += (
             quoted(form[position])

@@ -392,11 +392,10 @@ def _kubernetes_secrets(text: str, lower: str) -> Iterator[Secret]:
         ):
             value = entry["value"]
             plain = value if section["name"] == "stringdata" else decoded(value)
-            secret = (
-                len(value) >= 24 and bool(_BASE64.fullmatch(value))
-                if plain is None
-                else is_password(plain, stated=True)
-            )
+            if plain is None:
+                secret = len(value) >= 24 and bool(_BASE64.fullmatch(value))
+            else:
+                secret = is_password(plain, stated=True)
             if secret or (plain is not None and "PRIVATE KEY" in plain):
                 yield Secret("Kubernetes secret", *entry.span("value"))
 

@@ -85,11 +85,10 @@ class ConsoleSessionStore(Store):
                 "expires_at": expires_at,
             }
             await session.rows("console_sessions/begin", digest=link, **values)
-            caller = (
-                local
-                if row["principal"] is None
-                else Caller(row["principal"], token=row["token_id"])
-            )
+            if row["principal"] is None:
+                caller = local
+            else:
+                caller = Caller(row["principal"], token=row["token_id"])
             await session.rows(
                 "audit/insert", **audit_entry("sign_in", caller=caller, now=now)
             )

@@ -112,11 +112,10 @@ class LiveFeed:
             while True:
                 woken = await listener.wait()
                 try:
-                    read = (
-                        await self._read(visit, listener, request)
-                        if await self._is_open(listener, woken)
-                        else None
-                    )
+                    if await self._is_open(listener, woken):
+                        read = await self._read(visit, listener, request)
+                    else:
+                        read = None
                 except Unavailable:
                     read = None
                 except FolkloreError:  # the session has ended, or the caller may no longer read the project

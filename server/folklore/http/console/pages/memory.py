@@ -122,11 +122,9 @@ def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
 def _plain(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
-    return (
-        json.dumps(dict(value), ensure_ascii=False, default=str)
-        if isinstance(value, Mapping)
-        else str(value)
-    )
+    if isinstance(value, Mapping):
+        return json.dumps(dict(value), ensure_ascii=False, default=str)
+    return str(value)
 
 
 async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
@@ -138,12 +136,16 @@ async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
     drawn = min(len(others), _IN_GRAPH)
     neighbours = []
     for place, (relation, outgoing) in enumerate(others):
-        other = relation.to_id if outgoing else relation.from_id
+        if outgoing:
+            other = relation.to_id
+        else:
+            other = relation.from_id
         angle = 2 * pi * place / max(drawn, 1) - pi / 2
         memory = memories.get(other)
-        label = (
-            "forgotten" if memory is None else _short(memory.summary or memory.content)
-        )
+        if memory is None:
+            label = "forgotten"
+        else:
+            label = _short(memory.summary or memory.content)
         x = round(_WIDTH / 2 + _RADIUS_X * cos(angle))
         y = round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
         neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
@@ -162,7 +164,9 @@ async def _known(visit: Visit, ids: Sequence[UUID]) -> dict[UUID, Memory]:
 
 def _short(text: str) -> str:
     line = " ".join(text[:200].split())
-    return line if len(line) <= _LABEL else f"{line[:_LABEL]}…"
+    if len(line) <= _LABEL:
+        return line
+    return f"{line[:_LABEL]}…"
 
 
 def shown_changes(history: History) -> Iterator[Change]:

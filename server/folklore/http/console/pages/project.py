@@ -141,7 +141,10 @@ def _name(visit: Visit) -> str:
 
 
 def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRequest:
-    values = visit.form if visit.form else visit.query
+    if visit.form:
+        values = visit.form
+    else:
+        values = visit.query
     return requests.RenameTagRequest(
         tag=values.get("tag", ""),
         to=values.get("to", ""),
@@ -152,7 +155,10 @@ def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRe
 
 
 def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
-    form = visit.form if visit.form else visit.query
+    if visit.form:
+        form = visit.form
+    else:
+        form = visit.query
     return requests.MergeNamespacesRequest(
         name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1"
     )

@@ -42,11 +42,10 @@ class Projects:
         """Return the page that the address names, or the last one."""
         pages = max(1, -(-len(namespaces) // size))
         number = visit.query.get("projects", "")
-        page = (
-            min(max(int(number), 1), pages)
-            if number.isascii() and number.isdigit() and len(number) < 7
-            else 1
-        )
+        if number.isascii() and number.isdigit() and len(number) < 7:
+            page = min(max(int(number), 1), pages)
+        else:
+            page = 1
         sorted_ = sorted(
             namespaces, key=lambda item: (-(item.memories or 0), item.name)
         )
@@ -66,11 +65,10 @@ async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
     namespaces = await visit.call(requests.ListNamespacesRequest())
-    deleted = (
-        await visit.call(requests.ListNamespacesRequest(deleted=True))
-        if visit.is_owner
-        else ()
-    )
+    if visit.is_owner:
+        deleted = await visit.call(requests.ListNamespacesRequest(deleted=True))
+    else:
+        deleted = ()
     matches = [
         item
         for item in namespaces

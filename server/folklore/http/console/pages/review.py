@@ -56,7 +56,9 @@ class FormItem:
     def lines(self) -> Iterator[tuple[str, Sequence[Part]]]:
         """Yield how the second text differs from the first, when the template reads it."""
         texts = [memory.content[:_COMPARED] for memory in self.item.memories]
-        return changed_lines(*texts) if len(texts) == 2 else iter(())
+        if len(texts) == 2:
+            return changed_lines(*texts)
+        return iter(())
 
 
 async def show(visit: Visit) -> Response:
@@ -76,11 +78,10 @@ async def show(visit: Visit) -> Response:
         )
     reason = _reason(visit.query.get("reason", "similar"))
     skip = number_of(visit.query.get("skip") or "0", "skip")
-    after = (
-        id_of(text, "after", "Reload the page.")
-        if (text := visit.query.get("after"))
-        else None
-    )
+    if text := visit.query.get("after"):
+        after = id_of(text, "after", "Reload the page.")
+    else:
+        after = None
     result = await visit.call(
         requests.ReviewRequest(
             reason=reason, namespace=project, limit=_LIMIT, after=after

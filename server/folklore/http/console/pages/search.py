@@ -114,7 +114,10 @@ class Question:
         if value in values:
             values = tuple(other for other in values if other != value)
         else:
-            values = (*values, value) if name in _SEVERAL else (value,)
+            if name in _SEVERAL:
+                values = (*values, value)
+            else:
+                values = (value,)
         return {**self.parameters(), name: values}
 
     def request(self) -> Returns[Answer]:
@@ -211,11 +214,9 @@ def _summary(question: Question, answer: Answer) -> str:
     count = min(len(answer.memories), question.limit)
     by_score = question.has_question
     if not total:
-        return (
-            "No memory matches."
-            if by_score or question.filters
-            else "Nothing has been stored yet."
-        )
+        if by_score or question.filters:
+            return "No memory matches."
+        return "Nothing has been stored yet."
     first, further = (
         ("best", "a narrower question finds others")
         if by_score

@@ -31,11 +31,10 @@ _PERIODS = {
 async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
-    tokens = (
-        await visit.call(requests.ListTokensRequest(all=every))
-        if visit.is_owner
-        else ()
-    )
+    if visit.is_owner:
+        tokens = await visit.call(requests.ListTokensRequest(all=every))
+    else:
+        tokens = ()
     people = {
         principal: list(group)
         for principal, group in groupby(tokens, lambda token: token.principal)
@@ -147,11 +146,9 @@ def _state(token: Token, now: datetime) -> str:
 
 def _administered(visit: Visit) -> tuple[str, ...]:
     access = visit.caller.access
-    return (
-        ()
-        if access is None
-        else tuple(grant.name for grant in access.grants if grant.role == "admin")
-    )
+    if access is None:
+        return ()
+    return tuple(grant.name for grant in access.grants if grant.role == "admin")
 
 
 def _may_audit(visit: Visit) -> bool:
@@ -193,7 +190,9 @@ def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
             "give a token or a person, one of the two.",
             hint="Choose a token on the page Team.",
         )
-    return ((id_of(id_, "id", _BACK),), None) if id_ else ((), principal)
+    if id_:
+        return ((id_of(id_, "id", _BACK),), None)
+    return ((), principal)
 
 
 def _own_address(visit: Visit) -> str:

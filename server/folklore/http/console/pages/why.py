@@ -73,11 +73,10 @@ async def show(visit: Visit) -> Response:
     weights = {
         name: _number(text, name, 0, 100) for name, text in texts.items() if text
     }
-    explanation = (
-        await _explained(visit, question, project, preset, weights)
-        if question
-        else None
-    )
+    if question:
+        explanation = await _explained(visit, question, project, preset, weights)
+    else:
+        explanation = None
     candidates, rows = (
         ([], [])
         if explanation is None

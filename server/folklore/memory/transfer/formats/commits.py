@@ -31,11 +31,10 @@ def commit_lines(root: Path) -> list[bytes]:
     try:
         commits = Git(root, monotonic() + _SECONDS).commits(_READ)
     except GitFailed as error:
-        hint = (
-            "A repository without commits has nothing to import."
-            if str(error) == "CalledProcessError"
-            else None
-        )
+        if str(error) == "CalledProcessError":
+            hint = "A repository without commits has nothing to import."
+        else:
+            hint = None
         raise InvalidInput(
             "FILE", f"{root}: the history cannot be read ({error}).", hint=hint
         ) from None

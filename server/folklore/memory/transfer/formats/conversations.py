@@ -123,11 +123,10 @@ def _sources(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
                 with archive.open(name) as member:
                     yield name, member
         return
-    files = (
-        sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name))
-        if path.is_dir()
-        else [path]
-    )
+    if path.is_dir():
+        files = sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name))
+    else:
+        files = [path]
     for file in files:
         with file.open("rb") as source:
             yield file.name, source
@@ -173,15 +172,15 @@ def _lines_of(value: Any) -> Iterator[Raw]:
         yield conversation
         return
     system, id_, title, began, messages = conversation
-    source = (
-        f"{system}: {' '.join(title.split())}"
-        if isinstance(title, str) and title.strip()
-        else system
-    )
+    if isinstance(title, str) and title.strip():
+        source = f"{system}: {' '.join(title.split())}"
+    else:
+        source = system
     shared = {"source": source[:1000], "tags": ["conversation", system.lower()]}
-    session = (
-        id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
-    )
+    if isinstance(id_, str) and id_:
+        session = id_[:200]
+    else:
+        session = id_of(system, source, str(began))
     position = 0
     question = ""
     for message in messages:
@@ -229,7 +228,10 @@ def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
         if message.get("sender") not in ("human", "assistant"):
             yield "message of the system or a tool"
         elif text := _claude_text(message).strip():
-            id_ = message["uuid"] if _is_text(message, "uuid") else str(place)
+            if _is_text(message, "uuid"):
+                id_ = message["uuid"]
+            else:
+                id_ = str(place)
             yield _Turn(
                 id_,
                 text,
@@ -261,11 +263,10 @@ def _claude_branch(
 def _claude_text(message: Mapping[str, Any]) -> str:
     """Return the text blocks of a message, else its text. Tools, their results and thoughts are other blocks."""
     content = message.get("content")
-    blocks = (
-        [block for block in content if isinstance(block, dict)]
-        if isinstance(content, list)
-        else []
-    )
+    if isinstance(content, list):
+        blocks = [block for block in content if isinstance(block, dict)]
+    else:
+        blocks = []
     texts = [
         block["text"]
         for block in blocks
@@ -367,11 +368,9 @@ def _time(value: object) -> str | None:
         time = datetime.fromisoformat(value) if isinstance(value, str) else None
     except (ValueError, OverflowError, OSError):
         return None
-    return (
-        None
-        if time is None
-        else (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
-    )
+    if time is None:
+        return None
+    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
 
 
 def _is_text(record: Mapping[str, Any], name: str) -> bool:

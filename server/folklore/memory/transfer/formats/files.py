@@ -75,7 +75,9 @@ def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
     """
 
     def chosen(path: Path) -> bool:
-        return path.name == PERSONAL_RULES if personal else is_rule_file(path)
+        if personal:
+            return path.name == PERSONAL_RULES
+        return is_rule_file(path)
 
     def entered(path: Path) -> bool:
         hidden = (".claude", ".cursor", ".github")
@@ -161,7 +163,10 @@ def _reason(path: Path, target: Path, root: Path) -> str:
 
 
 def _name(path: Path, base: Path) -> str:
-    name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
+    if path.is_relative_to(base):
+        name = path.relative_to(base).as_posix()
+    else:
+        name = path.name
     return name.encode(
         errors="replace"
     ).decode()  # a name in another encoding than UTF-8

@@ -132,7 +132,9 @@ def _single_value(parts: list[str]) -> Any:
 
 def _unquoted(text: str) -> str:
     quoted = _QUOTED.fullmatch(text.strip())
-    return quoted[2] if quoted else text.strip()
+    if quoted:
+        return quoted[2]
+    return text.strip()
 
 
 def _as_text(value: Any) -> Any:
@@ -143,7 +145,9 @@ def _as_text(value: Any) -> Any:
         return [_as_text(entry) for entry in value]
     if isinstance(value, dict):
         return {name: _as_text(entry) for name, entry in value.items()}
-    return value.isoformat() if isinstance(value, date | time) else str(value)
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return str(value)
 
 
 def _properties(text: str, start: int) -> tuple[dict[str, Any], int]:

@@ -66,16 +66,23 @@ def raw_lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 def listed(value: Any, names: tuple[str, ...] = LISTS) -> list[Any]:
     """Return the records of a document, or the document itself if it has no list of them."""
     if not isinstance(value, dict):
-        return value if isinstance(value, list) else [value]
+        if isinstance(value, list):
+            return value
+        return [value]
     data = value.get("data")
-    documents = [value, data] if isinstance(data, dict) else [value]
+    if isinstance(data, dict):
+        documents = [value, data]
+    else:
+        documents = [value]
     lists = [
         document[name]
         for document in documents
         for name in names
         if isinstance(document.get(name), list)
     ]
-    return list(chain.from_iterable(lists)) if lists else [value]
+    if lists:
+        return list(chain.from_iterable(lists))
+    return [value]
 
 
 def records_of_document(

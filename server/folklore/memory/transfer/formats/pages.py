@@ -294,11 +294,10 @@ def _tags_of_format(name: str, form: PageFormat) -> list[str]:
     """Return the tags of all pages of a format; notes of Claude Code have that of their project."""
     if form == "claude-memory":
         parts = name.split("/")
-        project = (
-            [f"project:{parts[1].strip('-')}"[:100]]
-            if parts[0] == "projects" and len(parts) > 2
-            else []
-        )
+        if parts[0] == "projects" and len(parts) > 2:
+            project = [f"project:{parts[1].strip('-')}"[:100]]
+        else:
+            project = []
         return [form, *project]
     return ["rules"] if form == "rules" else []
 

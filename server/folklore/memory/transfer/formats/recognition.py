@@ -255,11 +255,10 @@ def _refuse_database(path: Path) -> None:
         if known <= tables:
             raise _unreadable(path.name, name, advice.replace("FILE", path.name))
     listed_tables = ", ".join(sorted(tables)[:8])
-    name = (
-        f"a database of SQLite with the tables {listed_tables}"
-        if tables
-        else "a database of SQLite"
-    )
+    if tables:
+        name = f"a database of SQLite with the tables {listed_tables}"
+    else:
+        name = "a database of SQLite"
     raise _unreadable(path.name, name, _AS_LINES)
 
 
