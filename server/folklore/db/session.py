@@ -151,9 +151,12 @@ class PooledSession:
         except DRIVER_ERRORS as error:
             raise translate(error) from error
         return Session(
-            self._connection, self.shards, row_security=self.token is not None, cancel_locked=self.cancel_locked,
+            self._connection,
+            self.shards,
+            row_security=self.token is not None,
+            cancel_locked=self.cancel_locked,
             spare=None if self.commits else self._another,
-        )  # fmt: skip
+        )
 
     def _another(self) -> AbstractAsyncContextManager[Session] | None:
         """Return a session like this one if a connection is idle: waiting for a second one could deadlock."""

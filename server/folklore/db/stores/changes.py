@@ -455,9 +455,14 @@ class NamespaceTransaction(Transaction):
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount or detail:
             entry = audit_entry(
-                action, caller=self.caller, now=self.now, namespace=self.namespace, memories=ids, amount=amount,
+                action,
+                caller=self.caller,
+                now=self.now,
+                namespace=self.namespace,
+                memories=ids,
+                amount=amount,
                 detail=detail,
-            )  # fmt: skip
+            )
             await self.rows("audit/insert", **entry)
 
 

@@ -111,9 +111,10 @@ class Metrics(CallMetrics):
             "folklore_store_batch_memories", "Memories per store.", buckets=_BATCHES
         )
         self._pending = gauge(
-            "folklore_pending_embeddings", "Memories without an embedding, counted up to 50,000 a namespace.",
+            "folklore_pending_embeddings",
+            "Memories without an embedding, counted up to 50,000 a namespace.",
             multiprocess_mode="mostrecent",
-        )  # fmt: skip
+        )
         self._pool = summed(
             "folklore_pool_connections",
             "Connections to Postgres: in use, idle.",

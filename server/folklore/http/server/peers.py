@@ -88,7 +88,11 @@ def _stands_for_several(user: int) -> bool:
     try:
         if user != int(Path("/proc/sys/kernel/overflowuid").read_text()):
             return False
-        return Path("/proc/self/uid_map").read_text().split() != ["0", "0", str(2**32 - 1)]  # fmt: skip
+        return Path("/proc/self/uid_map").read_text().split() != [
+            "0",
+            "0",
+            str(2**32 - 1),
+        ]
     except (OSError, ValueError):
         return True
 
@@ -138,7 +142,11 @@ class RequestPeer:
 def require_own_user() -> None:
     """Raise Unauthenticated unless a process of this server's user sends the current request, for itself."""
     current = _request.get()
-    problem = "it is not known whose this request is" if current is None else _problem(*current)  # fmt: skip
+    problem = (
+        "it is not known whose this request is"
+        if current is None
+        else _problem(*current)
+    )
     if problem is None:
         return
     raise Unauthenticated(
