@@ -1,14 +1,16 @@
 """Settings: precedence of the sources, and errors that name the setting without its value."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 import yaml
 from pydantic import BaseModel, SecretStr
 
-from folklore.config import Settings, config_path, load_settings
+from folklore.config import Moment, Settings, config_path, load_settings
 from folklore.db.database import Database
 from folklore.errors import ConfigInvalid
 from tests import ROOT
@@ -207,6 +209,66 @@ def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(
         load_settings(written(home, text))
 
     assert str(refusal.value).startswith(message)
+
+
+EVERY_MOMENT = get_args(Moment)
+WITHOUT_EDITS = ("prompt", "read", "failure", "question", "subagent")
+
+
+@pytest.mark.parametrize(
+    ("text", "variable", "moments", "advice"),
+    [
+        ("edit_notes: false", None, WITHOUT_EDITS, "moments: [prompt, read, failure,"),
+        ("edit_notes: off", None, WITHOUT_EDITS, "moments: [prompt, read, failure,"),
+        ("edit_notes: true", None, EVERY_MOMENT, "moments: [prompt, edit, read, "),
+        ("", "false", WITHOUT_EDITS, "moments: [prompt, read, failure, question"),
+        ("edit_notes: true", "0", WITHOUT_EDITS, "moments: [prompt, read, failure,"),
+        ("edit_notes: false\nmoments: [edit]", None, ("edit",), "Remove it: `moments`"),
+    ],
+)
+def test_a_former_setting_is_read_as_what_it_meant_and_says_what_replaced_it(
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    variable: str | None,
+    moments: tuple[str, ...],
+    advice: str,
+) -> None:
+    if variable is not None:
+        monkeypatch.setenv("FOLKLORE_EDIT_NOTES", variable)
+
+    settings = load_settings(written(home, text))
+
+    assert settings.moments == moments
+    assert advice in settings.replaced["edit_notes"]
+
+
+def test_a_former_setting_of_no_meaning_names_the_one_that_replaced_it(
+    home: Path,
+) -> None:
+    with pytest.raises(ConfigInvalid, match=r"edit_notes: .*`moments` replaced it"):
+        load_settings(written(home, "edit_notes: sometimes"))
+
+
+def test_a_command_says_once_what_replaced_a_former_setting(home: Path) -> None:
+    path = written(home, "edit_notes: false")
+    command = [
+        sys.executable,
+        "-m",
+        "folklore",
+        "--config",
+        str(path),
+        "config",
+        "show",
+    ]
+
+    ran = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=True
+    )
+
+    assert "edit_notes" not in ran.stdout
+    assert ran.stderr.count("edit_notes") == 1
+    assert "moments: [prompt, read" in ran.stderr
 
 
 def test_variables_of_orchestrators_are_ignored(

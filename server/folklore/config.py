@@ -24,7 +24,9 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     SecretStr,
+    TypeAdapter,
     ValidationError,
     field_validator,
     model_validator,
@@ -310,6 +312,20 @@ class Settings(_Section):
     oauth: OAuthSettings = OAuthSettings.model_construct()
     jobs: JobsSettings = JobsSettings.model_construct()
     backup: BackupSettings = BackupSettings.model_construct()
+    _replaced: dict[str, str] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def read(cls, values: Mapping[str, Any]) -> Settings:
+        """Return the settings of these values. Raises ValidationError, and ConfigInvalid for a former setting."""
+        carried, replaced = _carried_over(values)
+        settings = cls.model_validate(carried)
+        settings._replaced.update(replaced)
+        return settings
+
+    @property
+    def replaced(self) -> Mapping[str, str]:
+        """The former settings that were given, each with what to do about it."""
+        return self._replaced
 
     @field_validator("author")
     @classmethod
@@ -360,7 +376,7 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
     values = _read_file(config_path(config, os.environ))
     overrides = {name: value for name, value in flags.items() if value is not None}
     try:
-        return Settings.model_validate(
+        return Settings.read(
             _merged(_merged(values, _read_environment(os.environ)), overrides)
         )
     except ValidationError as error:
@@ -386,7 +402,8 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     ):  # a section before its settings, which override it
         path = variable.lower().split("__")
         name = path[0].removeprefix(_PREFIX.lower())
-        if name == path[0] or name not in Settings.model_fields:
+        is_setting = name in Settings.model_fields or name in _FORMER
+        if name == path[0] or not is_setting:
             continue
         value = _parsed(name, _type_of(name, path[1:]), environ[variable])
         for part in reversed(path[1:]):
@@ -397,6 +414,8 @@ def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _type_of(name: str, path: Sequence[str]) -> Any:
     """Return the type of a setting, or of the first one of `path` in a section."""
+    if name in _FORMER:
+        return str
     kind: Any = Settings.model_fields[name].annotation
     if path and _is_section(kind):
         inner = kind.model_fields.get(path[0])
@@ -430,6 +449,44 @@ def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, A
         if isinstance(other, dict) and isinstance(values.get(name), dict)
     }
     return {**values, **others, **both}
+
+
+def _moments_of_edit_notes(value: object) -> list[str]:
+    """Return the moments that the former setting meant. Raises ConfigInvalid."""
+    every = list(get_args(Moment))
+    try:
+        with_edits = TypeAdapter(bool).validate_python(value)
+    except ValidationError:
+        reason = "is a former setting that was true or false; `moments` replaced it."
+        hint = f"Write in its place the moments that you want of `moments: {_listed(every)}`."
+        raise ConfigInvalid("edit_notes", reason, hint=hint) from None
+    return every if with_edits else [moment for moment in every if moment != "edit"]
+
+
+# Settings of earlier versions: the one that replaced each, and the function that gives its value.
+_FORMER = {"edit_notes": ("moments", _moments_of_edit_notes)}
+
+
+def _carried_over(values: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return values with former settings as those of today, and what to do about each former one.
+
+    A setting of today that is given too counts. Raises ConfigInvalid.
+    """
+    carried = {name: value for name, value in values.items() if name not in _FORMER}
+    replaced = {}
+    for name in _FORMER.keys() & values.keys():
+        today, meaning = _FORMER[name]
+        meant = meaning(values[name])
+        if today in carried:
+            replaced[name] = f"Remove it: `{today}` is set and counts."
+        else:
+            replaced[name] = f"Write in its place `{today}: {_listed(meant)}`."
+            carried[today] = meant
+    return carried, replaced
+
+
+def _listed(values: Sequence[str]) -> str:
+    return f"[{', '.join(values)}]"
 
 
 def _invalid(error: ValidationError) -> ConfigInvalid:

@@ -22,6 +22,8 @@ from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Service
 from folklore.phases import phase
 
+logger = log.get_logger(__name__)
+
 Value = TypeVar("Value")
 Client = HttpClient | Service
 
@@ -40,6 +42,8 @@ def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> S
         else:
             level = settings.log_level
         log.configure_on_use(level, settings.log_format)
+        for name, advice in settings.replaced.items():
+            logger.warning("former_setting", setting=name, advice=advice)
         if flags:
             return settings
         options["settings"] = settings
