@@ -367,9 +367,8 @@ def hooks(
     as_json: bool,
 ) -> None:
     """Measure what hooks inject at the moments of SETS, and how long a client waits for them."""
-    logging.getLogger("client").setLevel(
-        logging.ERROR
-    )  # the SDK warns that the tool is not listed
+    # the SDK warns that the tool is not listed
+    logging.getLogger("client").setLevel(logging.ERROR)
     lines = [] if beside is None else others(read_set(beside), _BESIDE)
     cues = {} if cues_path is None else read_cues(cues_path)
     rows = []

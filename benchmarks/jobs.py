@@ -189,9 +189,8 @@ async def fade(given: RetrievalSet) -> dict[str, Any]:
     async with open_store() as store:
         await store.fill(given)
         await ask(store, first)
-        await (
-            store.app.usage.close()
-        )  # later answers are not recorded, so they do not count as use
+        # later answers are not recorded, so they do not count as use
+        await store.app.usage.close()
         for days in _AGES:
             figures["scored"] = await run_job(store, "quality", days)
             figures[f"R@10 after {days} days"] = recall_of(

@@ -101,9 +101,8 @@ class Store:
             answer = await self.call(
                 "memory_store", {"namespace": namespace, "memories": batch}
             )
-            await (await self.app.ready()).memory.finish(
-                _EMBEDDED_WITHIN
-            )  # a slow model's vectors follow the answer
+            # a slow model's vectors follow the answer
+            await (await self.app.ready()).memory.finish(_EMBEDDED_WITHIN)
             self.counts.seconds += time.perf_counter() - began
             new = sum(item["status"] != "duplicate" for item in answer["stored"])
             self.counts.stored += new
@@ -229,9 +228,8 @@ async def _engine(settings: Settings, home: Path | None) -> AsyncIterator[Settin
 
 
 def _remove(folder: Path) -> None:
-    for _ in range(
-        20
-    ):  # the watcher of the engine ends shortly after the engine, and may write a file meanwhile
+    # the watcher of the engine ends shortly after the engine, and may write a file meanwhile
+    for _ in range(20):
         shutil.rmtree(folder, ignore_errors=True)
         if not folder.exists():
             return

@@ -108,9 +108,8 @@ class Connected(asyncio.Protocol):
                 .partition(b"content-length:")[2]
                 .split(b"\r\n", 1)[0]
             )
-            self._missing = (
-                end + 4 + int(length) if length else 0
-            )  # an event stream has chunks instead
+            # an event stream has chunks instead
+            self._missing = end + 4 + int(length) if length else 0
         if len(self._buffer) < self._missing or (
             not self._missing and not self._buffer.endswith(b"\r\n0\r\n\r\n")
         ):
@@ -195,9 +194,8 @@ class Processes:
         if self._postmaster is None:
             return _spent(self._server), 0.0
         times = self._postmaster.cpu_times()
-        ended = float(
-            times.children_user + times.children_system
-        )  # such as workers of parallel plans
+        # such as workers of parallel plans
+        ended = float(times.children_user + times.children_system)
         return _spent(self._server), ended + sum(
             map(_spent, self._postmaster.children(recursive=True))
         )

@@ -279,16 +279,14 @@ async def template(cluster: Cluster) -> AsyncIterator[str]:
     """Name of a migrated database without connections."""
     async with cluster.new_database() as name:
         if cluster.workers:
-            await cluster.admin.execute(
-                "select pg_advisory_lock(1)"
-            )  # two that change roles on all nodes at once fail
+            # two that change roles on all nodes at once fail
+            await cluster.admin.execute("select pg_advisory_lock(1)")
             await cluster.join(name)
         await migrate(cluster.address(name))
         if cluster.workers:
             await distribute(cluster.address(name), dry_run=False)
-            await cluster.everywhere(
-                f"alter database {name} allow_connections false"
-            )  # Citus keeps one open
+            # Citus keeps one open
+            await cluster.everywhere(f"alter database {name} allow_connections false")
             await cluster.everywhere(
                 f"select pg_terminate_backend(pid) from pg_stat_activity where datname = '{name}'"
             )

@@ -46,9 +46,8 @@ class Gate:
                     await asyncio.sleep(0.05)
                 if is_answer and self.losing:
                     self.losing -= 1
-                    await asyncio.sleep(
-                        0.5
-                    )  # until the call is carried out, if this was only the head of the answer
+                    # until the call is carried out, if this was only the head of the answer
+                    await asyncio.sleep(0.5)
                     writer.transport.abort()
                     return
                 writer.write(chunk)

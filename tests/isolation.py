@@ -95,9 +95,8 @@ class Trial:
     statuses: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
-    leaving: set[str] = field(
-        default_factory=set
-    )  # names that are being replaced, or were
+    # names that are being replaced, or were
+    leaving: set[str] = field(default_factory=set)
 
     async def prepare(self, namespaces: int = len(LEVELS), people: int = 10) -> None:
         """Create namespaces with memories, and callers who may read some of them."""

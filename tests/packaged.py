@@ -110,9 +110,8 @@ def available_pythons() -> dict[str, Path]:
                 capture_output=True,
                 text=True,
             )
-            if (
-                asked.returncode == 0
-            ):  # pyenv has programs that say which version is not active
+            # pyenv has programs that say which version is not active
+            if asked.returncode == 0:
                 found[f"3.{minor}"] = Path(asked.stdout.strip())
     return dict(sorted(found.items()))
 

@@ -81,9 +81,8 @@ def on_terminal(
             while (
                 termios.tcgetattr(ours)[3] & termios.ICANON and time.monotonic() < end
             ):
-                time.sleep(
-                    0.01
-                )  # the terminal drops what comes before it is switched to single keys
+                # the terminal drops what comes before it is switched to single keys
+                time.sleep(0.01)
             os.write(ours, keys[0].encode())
             keys = keys[1:]
     process.kill() if process.poll() is None and time.monotonic() >= end else None

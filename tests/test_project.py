@@ -47,9 +47,8 @@ def test_a_remote_with_a_shortened_url_names_the_project_by_its_full_url(
 def test_a_single_remote_of_any_name_names_the_project(tmp_path: Path) -> None:
     folder = repository(tmp_path / "somewhere")
     git(folder, "remote", "add", "GitHub.com", "git@github.com:acme/api.git")
-    git(
-        folder, "config", "remote.origin.prune", "true"
-    )  # as many users have it for every repository
+    # as many users have it for every repository
+    git(folder, "config", "remote.origin.prune", "true")
 
     assert project_namespace(folder) == "repo:acme/api"
 

@@ -65,14 +65,12 @@ class App:
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
         self._jobs: asyncio.Task[None] | None = None
-        self._used = (
-            asyncio.Event()
-        )  # a request has come since the scheduler last looked
+        # a request has come since the scheduler last looked
+        self._used = asyncio.Event()
         self._pending = asyncio.Event()  # a request has seen pending embeddings
         self.session = str(new_id())  # names this process in the usage log
-        named_presets(
-            settings.ranking.presets
-        )  # raises ConfigInvalid before anything starts
+        # raises ConfigInvalid before anything starts
+        named_presets(settings.ranking.presets)
         self.zone = local_zone(settings)
         self._projects: dict[str, str] = {}  # namespaces by directory
 
@@ -243,9 +241,8 @@ class App:
 
     async def _run_jobs(self) -> None:
         await self._used.wait()
-        with suppress(
-            FolkloreError
-        ):  # the request reports it; the next one starts the application
+        # the request reports it; the next one starts the application
+        with suppress(FolkloreError):
             await self.ready()
         await self.scheduler.run_forever(self._used, self._pending)
 
@@ -306,9 +303,8 @@ def local_zone(settings: Settings) -> ZoneInfo:
             raise ConfigInvalid(
                 "time_zone", "is not a time zone.", hint=error.hint
             ) from None
-    with suppress(
-        ZoneInfoNotFoundError, InvalidInput
-    ):  # files that contradict each other, or a TZ without a name
+    # files that contradict each other, or a TZ without a name
+    with suppress(ZoneInfoNotFoundError, InvalidInput):
         return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")
     return ZoneInfo("UTC")
 

@@ -332,9 +332,8 @@ class Settings(_Section):
     def _local(cls, value: str) -> str:
         if not value.isprintable():
             raise ValueError("must be one line without invisible characters")
-        if (
-            "://" in value
-        ):  # as the principals of an identity provider are named, `subject <issuer>`
+        # as the principals of an identity provider are named, `subject <issuer>`
+        if "://" in value:
             raise ValueError('must not contain "://"')
         return value
 
@@ -397,9 +396,8 @@ def namespace_of_file(config: Path | None = None) -> str | None:
 def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
     """Return the settings in the environment: FOLKLORE_HTTP__PORT is `port` of `http`. Lists and sections are JSON."""
     values: dict[str, Any] = {}
-    for variable in sorted(
-        environ, key=len
-    ):  # a section before its settings, which override it
+    # a section before its settings, which override it
+    for variable in sorted(environ, key=len):
         path = variable.lower().split("__")
         name = path[0].removeprefix(_PREFIX.lower())
         is_setting = name in Settings.model_fields or name in _FORMER

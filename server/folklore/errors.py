@@ -183,9 +183,8 @@ def error_from_code(code: str, message: str, hint: str | None = None) -> Folklor
     """Return the error that another process raised, from its code, message and hint."""
     classes = _with_subclasses(FolkloreError)
     error_class = next((each for each in classes if each.code == code), FolkloreError)
-    error = error_class.__new__(
-        error_class
-    )  # the constructors of some classes take other arguments
+    # the constructors of some classes take other arguments
+    error = error_class.__new__(error_class)
     FolkloreError.__init__(error, message, hint=hint)
     return error
 

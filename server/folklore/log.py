@@ -116,9 +116,8 @@ def configure(level: str, form: LogFormat) -> None:
 
 def _set_levels(number: int) -> None:
     logging.getLogger().setLevel(max(number, logging.WARNING))
-    logging.getLogger("uvicorn.error").setLevel(
-        max(number, logging.INFO)
-    )  # its info lines report start and stop
+    # its info lines report start and stop
+    logging.getLogger("uvicorn.error").setLevel(max(number, logging.INFO))
     # In an outage its pools report each try with a traceback. Folklore reports the outage, once (db/database.py).
     logging.getLogger("asyncpg").setLevel(logging.ERROR)
 

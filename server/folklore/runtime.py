@@ -73,9 +73,8 @@ class Runtime:
         embedder = None if choice is None else build(choice)
         # In the background: an unreachable service must not delay what works without it.
         auto = settings.embedding.provider == "auto"
-        late = (
-            auto and choice is not None and choice.provider == "minilm"
-        )  # which a database may not have
+        # which a database may not have
+        late = auto and choice is not None and choice.provider == "minilm"
         warming = asyncio.create_task(
             _warm(embedder, skip=brief or late), name="folklore-warm"
         )
@@ -124,9 +123,8 @@ def model_of(
 ) -> tuple[ModelChoice | None, Build]:
     """Return the model of the settings with these properties of `embedding`, and what builds an embedder."""
     configured = settings.embedding
-    if (
-        remote and configured.url is None
-    ):  # a key without an address is not for one that a caller elsewhere names
+    # a key without an address is not for one that a caller elsewhere names
+    if remote and configured.url is None:
         configured = configured.model_copy(update={"api_key": None})
     changed = changed_settings(configured, properties)
     build = partial(build_embedder, settings=changed, home=settings.home)
@@ -191,9 +189,8 @@ async def job_database(
     settings: Settings, runtime: Runtime
 ) -> AsyncIterator[tuple[Database, MemoryContext]]:
     """Open the database with connections of its own, so that no request waits for one that a job holds."""
-    await database_address(
-        settings, may_create=False
-    )  # starts the embedded engine, which stops when it is idle
+    # starts the embedded engine, which stops when it is idle
+    await database_address(settings, may_create=False)
     limits = replace(_limits(settings, 0), maximum=_JOB_CONNECTIONS)
     async with runtime.database.beside(limits) as database:
         yield database, MemoryContext.of(database, runtime.memory.embedder)
@@ -272,7 +269,6 @@ async def _revive(settings: Settings, guard: DataGuard) -> None:
 async def _warm(embedder: Embedder | None, *, skip: bool = False) -> None:
     if embedder is not None and not skip:
         await asyncio.sleep(_WARM_AFTER)
-        with suppress(
-            EmbedderUnavailable
-        ):  # recall degrades, and the embeddings of stores are pending
+        # recall degrades, and the embeddings of stores are pending
+        with suppress(EmbedderUnavailable):
             await embedder.probe()

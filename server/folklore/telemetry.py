@@ -62,9 +62,8 @@ def start_collector(environ: Mapping[str, str]) -> Collector | None:
     if not exporter_configured(environ):
         return None
     try:
-        from folklore.telemetry_export import (
-            Collector,
-        )  # imports OpenTelemetry's SDK, an optional dependency
+        # imports OpenTelemetry's SDK, an optional dependency
+        from folklore.telemetry_export import Collector
     except ImportError:
         log.warning(
             "No spans are collected: an exporter is configured, but the extra is not installed. "

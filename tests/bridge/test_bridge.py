@@ -767,9 +767,8 @@ async def test_it_ends_when_its_parent_dies_and_another_process_holds_its_input(
 
     parent.kill()
     async with asyncio.timeout(STUCK):
-        assert (
-            await parent.stdout.read() == b""
-        )  # its standard output is closed when the bridge has ended
+        # its standard output is closed when the bridge has ended
+        assert await parent.stdout.read() == b""
     os.close(write_end)
     await parent.wait()
 
@@ -913,9 +912,8 @@ async def test_memories_are_tied_to_the_code_of_the_bridge_and_marked_there(
             )
             head = shop.commit({"src/ferry.py": f"{mode}\n"})
 
-            async with asyncio.timeout(
-                STUCK
-            ):  # a busy machine may have no marks within half a second
+            # a busy machine may have no marks within half a second
+            async with asyncio.timeout(STUCK):
                 while True:
                     (found,) = (await called(client, "memory_recall", query="ferry"))[
                         "memories"

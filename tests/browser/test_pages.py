@@ -97,9 +97,8 @@ async def test_nothing_shifts_after_the_first_layout(
                 setTimeout(() => done(sum), 300);
             })"""
         )
-        assert (
-            shift < 0.01
-        )  # A slow browser paints half a line before the rest of it: up to .0007. Good is below .1.
+        # A slow browser paints half a line before the rest of it: up to .0007. Good is below .1.
+        assert shift < 0.01
 
 
 async def test_hostile_texts_are_shown_as_they_are(

@@ -33,9 +33,8 @@ async def test_doctor_and_commands_that_make_tokens_warn_where_these_would_fail(
     connection: asyncpg.Connection,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(
-        "folklore.db.migrate.ensure_role", AsyncMock()
-    )  # as by a user who may grant nothing
+    # as by a user who may grant nothing
+    monkeypatch.setattr("folklore.db.migrate.ensure_role", AsyncMock())
     await connection.execute("revoke insert on relations from folklore_app")
 
     [schema] = [

@@ -439,9 +439,8 @@ async def through_a_proxy(
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal left
-        with suppress(
-            OSError, asyncio.IncompleteReadError
-        ):  # a client that disconnects
+        # a client that disconnects
+        with suppress(OSError, asyncio.IncompleteReadError):
             first, *fields = (
                 (await reader.readuntil(b"\r\n\r\n")).rstrip(b"\r\n").split(b"\r\n")
             )
@@ -569,9 +568,8 @@ async def test_doctor_over_a_server_says_what_is_wrong(
         )
     )
     with monkeypatch.context() as patch:
-        patch.setattr(
-            health, "_VALID", 0.0
-        )  # seconds for which an answer of /readyz is kept
+        # seconds for which an answer of /readyz is kept
+        patch.setattr(health, "_VALID", 0.0)
         patch.setattr(health, "_full_disk", lambda *_: "disk_low")
         little = json.loads(
             await carla.done(f"folklore --server {office.url} doctor --json", shop)

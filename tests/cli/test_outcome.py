@@ -215,9 +215,8 @@ async def test_ctrl_c_ends_an_import_with_130_even_while_it_reads_and_says_what_
             while await connection.fetchval(begun) < count:
                 await asyncio.sleep(0.02)
         if begun == CONNECTED:
-            await asyncio.sleep(
-                0.2
-            )  # it reads by now; if not, it has to end the same way
+            # it reads by now; if not, it has to end the same way
+            await asyncio.sleep(0.2)
         process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(process.wait, 120) == 130
         errors = process.stderr.read()

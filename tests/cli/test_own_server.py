@@ -288,9 +288,10 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(
     listed = imported("list")
     wrong = imported("list", "--limit", "x")
     unknown = imported("show", "1234")
+    # no new privileges
     sandboxed = imported(
         "list", before="import ctypes; ctypes.CDLL(None).prctl(38, 1, 0, 0, 0); "
-    )  # no new privileges
+    )
     closed = imported("list", before="os.close(0); ")
     stored = machine.run(
         "--home",
@@ -315,9 +316,8 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(
     assert "cafés" in listed[0].stdout
     assert "'x' is not a valid integer" in wrong[0].stderr
     assert stored.code == 0
-    assert (
-        EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out
-    )  # of the list of this terminal
+    # of the list of this terminal
+    assert EACH in machine.run("show", "1", FOLKLORE_NAMESPACE="cafés").out
     eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
 
@@ -360,9 +360,8 @@ def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(
     machine: Machine,
 ) -> None:
     machine.run("store", EACH)
-    eventually(
-        lambda: len(own_servers(machine.home, forks=True)) == 1
-    )  # the command's own fork ends after its client
+    # the command's own fork ends after its client
+    eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
     command = [sys.executable, "-m", "folklore", "serve"]
     with subprocess.Popen(
         command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
@@ -374,9 +373,8 @@ def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(
             if parent_of(pid) == machine.process
         ]
         [fork] = set(own_servers(machine.home, forks=True)) - {forks}
-        eventually(
-            lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) > 1
-        )  # its client knows that it has begun
+        # its client knows that it has begun
+        eventually(lambda: len(list(Path(f"/proc/{fork}/task").iterdir())) > 1)
         os.kill(fork, signal.SIGKILL)
         assert session.wait(STUCK) == 137
         assert session.stderr is not None
@@ -422,9 +420,8 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
                 os.kill(process, signal.SIGKILL)
 
     async with machine.session() as one, machine.session() as other:
-        await asyncio.gather(
-            one.list_tools(), other.list_tools()
-        )  # which tell what may be repeated
+        # which tell what may be repeated
+        await asyncio.gather(one.list_tools(), other.list_tools())
         await asyncio.gather(work(one, "one"), work(other, "other"), kill())
 
     kept = [

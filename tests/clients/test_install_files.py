@@ -552,9 +552,8 @@ def test_hooks_of_codex_are_appended_and_removed_alone(home: Path) -> None:
     assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(
         " hook session-start --json"
     )
-    path.write_text(
-        f"{path.read_text()}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"
-    )  # as an approval is kept
+    # as an approval is kept
+    path.write_text(f"{path.read_text()}\n[hooks.state.'x']\ntrusted_hash = 'y'\n")
     assert main.outcome(["uninstall", "codex"]) == 0
 
     assert path.read_text() == f"{before}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"

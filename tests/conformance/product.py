@@ -29,9 +29,8 @@ _LISTS = {
 
 def with_fixtures(server: MCPServer[Any]) -> MCPServer[Any]:
     """Add the tools, prompts and resources that the suite requests by name."""
-    warnings.simplefilter(
-        "ignore"
-    )  # logging, sampling and roots are deprecated, and requested
+    # logging, sampling and roots are deprecated, and requested
+    warnings.simplefilter("ignore")
     add_answering(server)
     add_asking(server)
     return server

@@ -54,9 +54,10 @@ async def test_one_index_of_texts_and_one_of_cues_are_over_all_namespaces(
     two: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
     model = await connection.fetchval("select id from models")
+    # of a namespace
     await connection.execute(
         "create index embeddings_hnsw_0123456789abcdef on embeddings (length)"
-    )  # of a namespace
+    )
 
     assert await two.dry_run("indexes") == {"to_build": 2, "to_drop": 1}
     assert await indexes(connection) == []
@@ -119,9 +120,8 @@ async def test_an_index_that_is_being_built_is_left_alone(
     [change] = await VectorIndexes(database).index_changes(threshold=FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute(
-        "update embeddings set length = length"
-    )  # the build waits for this transaction
+    # the build waits for this transaction
+    await connection.execute("update embeddings set length = length")
 
     building = asyncio.create_task(VectorIndexes(database).apply(change))
     async with asyncio.timeout(STUCK):
@@ -153,9 +153,8 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
             await building
         await writing.rollback()
         assert [index.valid for index in await indexes(connection)] == [False, True]
-        while not await VectorIndexes(database).index_changes(
-            threshold=FROM
-        ):  # until Postgres has ended the cancelled build
+        # until Postgres has ended the cancelled build
+        while not await VectorIndexes(database).index_changes(threshold=FROM):
             await asyncio.sleep(0.01)
 
         assert await two("indexes") == {"built": 1, "dropped": 1}

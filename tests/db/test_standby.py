@@ -109,9 +109,8 @@ async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lag
             await assert_found(2, "third")
             server.bring_up("32MB")
             await assert_found(2, "fourth")
-            connection = await asyncpg.connect(
-                address_of(server)
-            )  # it keeps up, and fails each question
+            # it keeps up, and fails each question
+            connection = await asyncpg.connect(address_of(server))
             for statement in (
                 "alter system set search_path = pg_catalog",
                 "select pg_reload_conf()",

@@ -17,9 +17,10 @@ FAMILIES = sorted(families())
 FILES = [
     f"{family}/{section}" for family in FAMILIES for section in sorted(sections(family))
 ]
+# filled in by the code
 TEMPLATES = frozenset(
     {"roles/begin_as_token", "backup/content", "backup/create_database"}
-)  # filled in by the code
+)
 # Those that read tables of Citus or call its functions.
 CITUS = frozenset(
     {"server/shards"} | {f"distribute/{name}" for name in sections("distribute")}

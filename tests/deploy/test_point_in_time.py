@@ -91,9 +91,8 @@ def archived(home: Path, archive: Path) -> None:
         for line in given.splitlines()
         if line and not line.startswith("#")
     )
-    recipe = (
-        archive.parent / "the recipe"
-    )  # its name has a space, as that of the archive
+    # its name has a space, as that of the archive
+    recipe = archive.parent / "the recipe"
     shutil.copytree(RECIPE, recipe)
     command = settings["archive_command"].replace(
         "/usr/local/lib/folklore", str(recipe)

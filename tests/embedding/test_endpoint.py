@@ -497,9 +497,8 @@ async def test_a_question_that_is_asked_in_its_project_and_elsewhere_is_embedded
         [text, *more] = json.loads(request.content)["input"]
         if not more:
             questions.append(text)
-        await asyncio.wait(
-            [asyncio.ensure_future(asyncio.Event().wait())], timeout=0.3
-        )  # both searches have begun
+        # both searches have begun
+        await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.3)
         return vectors(request)
 
     service = embedder(record)

@@ -336,14 +336,12 @@ def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(
     home: Path,
 ) -> None:
     reader, writer = os.pipe()
-    starter = client(
-        home, "Engine(home).start()", pass_fds=(writer,)
-    )  # inheritable, as in a careless client
+    # inheritable, as in a careless client
+    starter = client(home, "Engine(home).start()", pass_fds=(writer,))
     os.close(writer)
 
-    printed, complaint = starter.communicate(
-        timeout=STUCK
-    )  # returns when no process has the two pipes open any more
+    # returns when no process has the two pipes open any more
+    printed, complaint = starter.communicate(timeout=STUCK)
 
     assert (printed, complaint) == ("", "")
     assert select.select([reader], [], [], STUCK)[0], (
@@ -448,9 +446,8 @@ def test_an_engine_stops_after_the_idle_time_without_sessions(home: Path) -> Non
         assert engine.status().pid == pid
 
     used_until = time.monotonic() + idle * 1.5
-    while (
-        time.monotonic() < used_until
-    ):  # sessions that are too short to be seen count as use
+    # sessions that are too short to be seen count as use
+    while time.monotonic() < used_until:
         query(dsn, "select 1")
         assert engine.status().pid == pid
         time.sleep(0.1)
@@ -493,9 +490,8 @@ def test_root_can_use_a_home_and_programs_in_closed_directories(room: Path) -> N
     closed = room / "root"
     closed.mkdir(mode=0o700)
     site = _copy_binaries(closed / "clone" / "site")
-    subprocess.run(
-        ["chmod", "-R", "go-rwx", closed / "clone"], check=True
-    )  # as unpacked under umask 077
+    # as unpacked under umask 077
+    subprocess.run(["chmod", "-R", "go-rwx", closed / "clone"], check=True)
     home = closed / ".local" / "share" / "folklore"
     environment = {
         "HOME": str(closed),

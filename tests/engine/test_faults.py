@@ -233,9 +233,8 @@ def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
     assert busy.stdout is not None
     busy.stdout.readline()
     eventually(lambda: processes("DO", EnginePaths(home).tag))
-    os.kill(
-        processes("DO", EnginePaths(home).tag)[0], signal.SIGKILL
-    )  # as the kernel does when memory runs out
+    # as the kernel does when memory runs out
+    os.kill(processes("DO", EnginePaths(home).tag)[0], signal.SIGKILL)
     busy.communicate()
 
     # A start may find the server still ready, because the postmaster has not noticed the death yet. The next start then
@@ -257,9 +256,8 @@ def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
 def test_an_unrelated_process_named_by_a_stale_pid_file_survives(
     home: Path, action: str
 ) -> None:
-    owner = (
-        (home / "engine" / "data").stat().st_uid
-    )  # the same user: Postgres ignores processes of others
+    # the same user: Postgres ignores processes of others
+    owner = (home / "engine" / "data").stat().st_uid
     unrelated = subprocess.Popen(["sleep", "600"], user=owner)
     leave_pid_file_behind(home, unrelated.pid)
 

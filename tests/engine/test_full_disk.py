@@ -100,6 +100,5 @@ def test_a_full_disk_refuses_writes_loses_none_and_goes_on_reading() -> None:
     )
     assert int(said["acknowledged"]) > 0
     assert "disk_full" in said["error"]
-    assert (
-        int(said["read"]) == 200 * int(said["acknowledged"]) - 200
-    )  # one batch was stored after there was space
+    # one batch was stored after there was space
+    assert int(said["read"]) == 200 * int(said["acknowledged"]) - 200

@@ -265,9 +265,8 @@ def test_the_next_start_upgrades_the_data_and_an_export_has_the_same_lines(
     assert (
         query(dsn, "select count(*) from pg_roles where rolname = 'folklore_app'") == 1
     )
-    assert (
-        query(dsn, "set role folklore_app", "select count(*) from memories") == 0
-    )  # without a token, by the policies
+    # without a token, by the policies
+    assert query(dsn, "set role folklore_app", "select count(*) from memories") == 0
     assert query(dsn, "select reltuples from pg_class where relname = 'memories'") == 20
     Engine(home).stop()
     assert exported(home) == lines_of(home)
@@ -288,9 +287,8 @@ def test_every_database_and_role_comes_over_and_scratch_ones_do_not(home: Path) 
             "create table others as select 42 as x",
         )
         query(connect, "alter system set work_mem = '9MB'")
-        query(
-            connect, "alter system set old_snapshot_threshold = '1h'"
-        )  # Postgres 17 has it no more
+        # Postgres 17 has it no more
+        query(connect, "alter system set old_snapshot_threshold = '1h'")
         query(
             address_of(dsn, "notes"),
             "create table kept as select 42 as x",

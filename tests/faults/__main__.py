@@ -48,9 +48,8 @@ async def runs(seeds: range, keep: Path | None = None) -> list[Report]:
     """Run each seed on one site, and print what happened."""
     reports = []
     with temporary_home() as home, tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(
-            0o755
-        )  # Postgres, which does not run as root, loads a library from it
+        # Postgres, which does not run as root, loads a library from it
+        Path(folder).chmod(0o755)
         async with site(Path(folder), home) as struck:
             for seed in seeds:
                 report = await trial(struck, seed)

@@ -198,9 +198,8 @@ class Layer:
                     _RECORD.unpack_from(data, position)
                 )
                 position += _RECORD.size
-                if (
-                    position + kept > len(data)
-                ):  # its process was killed meanwhile, before the write was acknowledged
+                # its process was killed meanwhile, before the write was acknowledged
+                if position + kept > len(data):
                     break
                 record = _Record(sequence, kind, (device, inode), offset, size, length)
                 yield record, data[position : position + kept]

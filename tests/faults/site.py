@@ -97,9 +97,8 @@ class Site:
                 environment["FOLKLORE_HOME"] = str(self.paths.home)
             self.servers.append(_Process(Watched(environment, own.notes), free_port()))
         await self.servers[HERE].start()
-        await ready(
-            self.urls()[HERE]
-        )  # its first call starts the engine, which the other server cannot
+        # its first call starts the engine, which the other server cannot
+        await ready(self.urls()[HERE])
         await self.servers[THERE].start()
         await ready(self.urls()[THERE])
 

@@ -221,9 +221,8 @@ class _Client:
             return response.json()["result"], begin
         error = response.json()["error"]
         if error["code"] in _REFUSALS:
-            if (
-                "another caller" in error["message"]
-            ):  # ConcurrentChange: tell nothing about the state
+            # ConcurrentChange: tell nothing about the state
+            if "another caller" in error["message"]:
                 raise _WithoutEffect
             return Refused(error["code"]), begin
         if response.status_code < 500:

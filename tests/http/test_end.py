@@ -34,9 +34,8 @@ BATCH = 20
 
 async def storing(url: str, name: str, acknowledged: list[str]) -> None:
     """Store batches one after the other until the server is gone; collect those it acknowledged."""
-    with suppress(
-        Exception, BaseExceptionGroup
-    ):  # what the client raises when its server goes
+    # what the client raises when its server goes
+    with suppress(Exception, BaseExceptionGroup):
         async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
             for number in range(10_000):
                 source = f"{name}-{number}"

@@ -104,9 +104,8 @@ async def test_a_body_over_the_limit_is_refused_on_every_path_declared_or_not(
         for _ in range(1_000):
             yield b"x" * 10_000
 
-    declared = await client.post(
-        path, content=b"x" * 10_000_000, headers=MCP
-    )  # more than the buffers of a socket hold
+    # more than the buffers of a socket hold
+    declared = await client.post(path, content=b"x" * 10_000_000, headers=MCP)
     chunked = await client.post(path, content=in_pieces(), headers=MCP)
     async with wire(
         server.port

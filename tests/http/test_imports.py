@@ -279,6 +279,5 @@ async def test_an_export_ends_with_its_token(team: Team) -> None:
             await team.revoke(reader)
             revoked = time.monotonic()
             async for _ in stream.aiter_raw(chunk_size=200_000):
-                await asyncio.sleep(
-                    0.2 if time.monotonic() < revoked + 4 else 0
-                )  # buffers hide what follows
+                # buffers hide what follows
+                await asyncio.sleep(0.2 if time.monotonic() < revoked + 4 else 0)

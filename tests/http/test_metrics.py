@@ -248,9 +248,8 @@ async def test_connections_in_use_and_tasks_that_wait_are_counted(
         busy = database.statistics()
     await waiting
     async with asyncio.timeout(120):
-        while (
-            database.statistics().in_use
-        ):  # a session that only read does not wait until its connection is back
+        # a session that only read does not wait until its connection is back
+        while database.statistics().in_use:
             await asyncio.sleep(0)
     rested = database.statistics()
     await database.close()

@@ -151,9 +151,8 @@ async def test_the_authorization_scheme_is_read_in_any_case(team: Team) -> None:
     assert answer.headers["www-authenticate"].startswith(
         'Bearer realm="folklore", error="invalid_token", error_desc'
     )
-    assert (
-        without.headers["www-authenticate"] == 'Bearer realm="folklore"'
-    )  # RFC 6750: no error code
+    # RFC 6750: no error code
+    assert without.headers["www-authenticate"] == 'Bearer realm="folklore"'
 
 
 async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
@@ -394,9 +393,8 @@ async def test_denied_accesses_are_counted_with_the_namespace_where_the_caller_m
         await client.post("/mcp", json=LIST, headers=MCP | bearer(revoked.secret))
         async with asyncio.timeout(120):
             counts = Counter[tuple[str | None, str, str]]()
-            while counts.total() <= len(
-                tried
-            ):  # written two seconds after the answers, those of a time as one entry
+            # written two seconds after the answers, those of a time as one entry
+            while counts.total() <= len(tried):
                 await asyncio.sleep(0.2)
                 log = await team.owner.call(AuditRequest(denied=True, principal="dan"))
                 each = [
@@ -445,9 +443,8 @@ async def test_the_first_token_makes_tokens_necessary(
         serving(settings.model_copy(update={"http": limited})) as url,
         httpx.AsyncClient(base_url=url) as client,
     ):
-        for _ in range(
-            3
-        ):  # more than a fifth of five a minute: without a token there is no rate limit
+        # more than a fifth of five a minute: without a token there is no rate limit
+        for _ in range(3):
             assert (await client.post(API, json={})).json() == {"result": []}
         made = await root(library).create_token("alice", "notes:writer")
         async with asyncio.timeout(120):  # "no token exists" is cached for a second
@@ -507,9 +504,8 @@ async def test_many_wrong_tokens_are_slowed_and_a_right_one_at_the_same_address_
 
         before = await status(alice.secret)
         wrong: set[int] = set()
-        async with asyncio.timeout(
-            STUCK
-        ):  # on a slow machine the sixty a minute come back while they are spent
+        # on a slow machine the sixty a minute come back while they are spent
+        async with asyncio.timeout(STUCK):
             while 429 not in wrong:
                 wrong |= {
                     *await asyncio.gather(

@@ -327,9 +327,8 @@ async def test_the_server_reconnects_to_a_database_that_comes_back(
         down_again = await store("never arrives either")
         await doorway.open()
         async with asyncio.timeout(STUCK):
-            while not await store(
-                "arrives again"
-            ):  # each connection of the pool finds out for itself
+            # each connection of the pool finds out for itself
+            while not await store("arrives again"):
                 pass
         found = await client.call_tool("memory_recall", {"query": "*"})
     await app.close()

@@ -101,12 +101,10 @@ async def test_days_are_whole_where_the_clock_is_put_forward(person: Person) -> 
         zone=ZoneInfo("Europe/Berlin"),
         now=datetime(2026, 3, 30, 12, tzinfo=UTC),
     )
-    await berlin.at(datetime(2026, 3, 28, 23, 30, tzinfo=UTC)).keep(
-        "a red apple"
-    )  # 00:30 on the 29th
-    await berlin.at(datetime(2026, 3, 29, 21, 30, tzinfo=UTC)).keep(
-        "a green pear"
-    )  # 23:30 on the 29th
+    # 00:30 on the 29th
+    await berlin.at(datetime(2026, 3, 28, 23, 30, tzinfo=UTC)).keep("a red apple")
+    # 23:30 on the 29th
+    await berlin.at(datetime(2026, 3, 29, 21, 30, tzinfo=UTC)).keep("a green pear")
 
     days = (await berlin.call(OverviewRequest(days=3))).days
 

@@ -72,9 +72,8 @@ def test_each_pick_has_the_greatest_relevance_after_the_discount_for_what_it_rep
         )
         chosen.append(place)
     assert len(chosen) == min(limit, len(relevance))
-    assert picked(relevance, similarity, limit, 1.0) == list(
-        range(len(chosen))
-    )  # a trade-off of 1 keeps the order
+    # a trade-off of 1 keeps the order
+    assert picked(relevance, similarity, limit, 1.0) == list(range(len(chosen)))
 
 
 @given(pools(), st.integers(0, 10), st.floats(0, 1))

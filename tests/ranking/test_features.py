@@ -145,9 +145,8 @@ def test_a_related_candidate_gives_its_reciprocal_rank_times_the_strength_of_eac
     assert relations(facts).tolist() == pytest.approx([0, 1, 0.5 + 0.25 / 1.1])
     parts = signals_of(Ranking(relations=0.125), facts, [], ["crane"], NOON)
     assert {name: part.tolist() for name, part in parts.items()} == {
-        "relations": pytest.approx(
-            [0, 0.5, 0.25 + 0.125 / 1.1]
-        )  # an eighth of four times its reciprocal rank
+        # an eighth of four times its reciprocal rank
+        "relations": pytest.approx([0, 0.5, 0.25 + 0.125 / 1.1])
     }
 
 

@@ -109,9 +109,8 @@ def test_a_preset_of_the_settings_has_its_numbers_and_the_default_ones() -> None
     )
     assert chosen("ours", presets, min_score=0.2) == replace(ours, min_score=0.2)
     assert presets.keys() == {*PRESETS, "ours"}
-    assert presets["keyword"] == chosen(
-        "keyword", weights={"exact": 2}
-    )  # changes the built-in one
+    # changes the built-in one
+    assert presets["keyword"] == chosen("keyword", weights={"exact": 2})
     assert presets["semantic"] == PRESETS["semantic"]
 
 

@@ -48,9 +48,8 @@ class Programs:
             "pg_restore", arguments, dsn, stdin=asyncio.subprocess.PIPE
         ) as process:
             assert process.stdin is not None
-            with suppress(
-                BrokenPipeError, ConnectionResetError
-            ):  # its exit code has the reason
+            # its exit code has the reason
+            with suppress(BrokenPipeError, ConnectionResetError):
                 while chunk := await asyncio.to_thread(source.read, _CHUNK):
                     process.stdin.write(chunk)
                     await process.stdin.drain()

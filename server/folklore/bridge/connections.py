@@ -122,9 +122,8 @@ class Connections:
             connection.request(method, path, body, dict(headers))
             with closing(connection.getresponse()) as response:
                 yield response
-                reusable = (
-                    response.isclosed() and not response.will_close
-                )  # closed: read to its end
+                # closed: read to its end
+                reusable = response.isclosed() and not response.will_close
         except (OSError, HTTPException) as error:
             raise NoAnswer(self._words(error), sent=True) from error
         finally:
@@ -237,9 +236,8 @@ class Post:
             failure = error
         finally:
             with suppress(RuntimeError):  # the loop has ended
-                self._settle(
-                    self.answered.set_exception, failure
-                )  # has no effect after an answer
+                # has no effect after an answer
+                self._settle(self.answered.set_exception, failure)
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
@@ -269,9 +267,8 @@ class Post:
                 self._settle(
                     self.answered.set_result, Response(response.status, message)
                 )
-                if (
-                    connection.sock is not None
-                ):  # else the response owns it: it is the last of its connection
+                # else the response owns it: it is the last of its connection
+                if connection.sock is not None:
                     connection.sock.settimeout(_DRAINED)
 
     def _settle(self, set_: Callable[[Any], None], value: Response | NoAnswer) -> None:

@@ -50,9 +50,8 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
 
 def _read(take: Callable[[bytes | LongLine], object]) -> None:
     reader = LineReader()
-    with suppress(
-        OSError, RuntimeError
-    ):  # the latter: the loop is closed, since the parent is gone
+    # the latter: the loop is closed, since the parent is gone
+    with suppress(OSError, RuntimeError):
         while chunk := os.read(0, _CHUNK):
             for line in reader.feed(chunk):
                 take(line)

@@ -266,9 +266,8 @@ def token_for(settings: Settings) -> str | None:
             return None
         return read_token(settings.server, home=settings.home)
     token = settings.token.get_secret_value()
-    if not (
-        token.isascii() and token.isprintable()
-    ):  # such as "fk_…", copied with the ellipsis
+    # such as "fk_…", copied with the ellipsis
+    if not (token.isascii() and token.isprintable()):
         raise ConfigInvalid(
             "token", "is not a token.", hint="`folklore tokens create` shows one, once."
         )

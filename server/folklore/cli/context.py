@@ -33,9 +33,8 @@ CONNECT_SECONDS = 10.0
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
     """Load the settings of a command, once, and configure logging: from warnings, unless --log-level says otherwise."""
     options: dict[str, Any] = ctx.find_root().obj
-    if (
-        flags or options.get("settings") is None
-    ):  # a command asks for them several times
+    # a command asks for them several times
+    if flags or options.get("settings") is None:
         settings = load_settings(options["config"], **options["flags"], **flags)
         if quiet and options["flags"]["log_level"] is None:
             level = "warning"

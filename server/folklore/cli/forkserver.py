@@ -52,9 +52,8 @@ def start(path: Path, log: Path) -> None:
     for module in _MODULES:
         import_module(f"folklore.{module}")
     path.unlink(missing_ok=True)
-    end_of_server, _open = (
-        os.pipe()
-    )  # its other end stays open for the life of this process
+    # its other end stays open for the life of this process
+    end_of_server, _open = os.pipe()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         path.chmod(0o600)

@@ -132,9 +132,8 @@ class _Lazy(click.Group):
         location = _COMMANDS.get(cmd_name)
         if location is None:
             return None
-        if (
-            cmd_name != "serve"
-        ):  # a command ends before it makes garbage worth a search among its modules
+        # a command ends before it makes garbage worth a search among its modules
+        if cmd_name != "serve":
             gc.set_threshold(_OBJECTS)
         module = import_module(f"folklore.cli.{location[0]}")
         command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
@@ -241,9 +240,8 @@ def cli(
 def main() -> None:
     """Run the command line. The exit codes are those of the errors; 130 after Ctrl-C."""
     for stream in (sys.stdout, sys.stderr):
-        if hasattr(
-            stream, "reconfigure"
-        ):  # memories hold any character, whatever the terminal's locale says
+        # memories hold any character, whatever the terminal's locale says
+        if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")
     # Looking for plugins of pydantic reads the metadata of every installed package.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
@@ -298,9 +296,8 @@ def _misuse(error: click.ClickException, as_json: bool) -> int:
 
 
 def _failure(error: Exception, as_json: bool) -> int:
-    if isinstance(
-        error, pydantic.ValidationError
-    ):  # of a request that a command makes of its arguments
+    # of a request that a command makes of its arguments
+    if isinstance(error, pydantic.ValidationError):
         error = InvalidInput(*field_errors(error)[0])
     if isinstance(error, FolkloreError):
         return _report(
@@ -310,9 +307,8 @@ def _failure(error: Exception, as_json: bool) -> int:
             as_json=as_json,
             exit_code=error.exit_code,
         )
-    if isinstance(
-        error, OSError
-    ):  # a disk that is full, a file without read permission
+    # a disk that is full, a file without read permission
+    if isinstance(error, OSError):
         _discard_output()
         return _report(
             "failed",

@@ -116,9 +116,8 @@ def uninstall(path: Path, section: Section | HookFile) -> Change:
 
     If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
     """
-    if NAME.encode() not in (
-        read_bytes(path) or b""
-    ):  # valid or not, it is no concern of this
+    # valid or not, it is no concern of this
+    if NAME.encode() not in (read_bytes(path) or b""):
         return Change(path, "absent", None, None)
     previous, text = _read(path)
     with _errors_of(path):

@@ -85,9 +85,8 @@ def delete_token(server: str, *, home: Path | None = None) -> bool:
     path = _path(url, home)
     if not path.exists():
         return False
-    _ask_keyring(
-        "del", url
-    )  # one may remain there from before the token was saved in the file
+    # one may remain there from before the token was saved in the file
+    _ask_keyring("del", url)
     path.unlink(missing_ok=True)
     return True
 

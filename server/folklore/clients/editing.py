@@ -261,9 +261,8 @@ def _invalid(language: str, problem: str) -> EditError:
 
 # --- JSON, with comments and trailing commas ---------------------------------------------------------------------
 
-_COMMENT = re.compile(
-    r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL
-)  # or a string, which may look like one
+# or a string, which may look like one
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{,]\s*)?,(?=\s*[}\]])', re.DOTALL)
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
@@ -702,7 +701,6 @@ def _write_toml(value: object) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(map(_write_toml, value)) + "]"
     if isinstance(value, str | bool | int | float):
-        return json.dumps(
-            value, ensure_ascii=False
-        )  # a string, number or boolean of JSON is one of TOML too
+        # a string, number or boolean of JSON is one of TOML too
+        return json.dumps(value, ensure_ascii=False)
     return str(value)  # a date or a time

@@ -215,9 +215,8 @@ class _Pools:
         # names all of them makes it one lookup, before the first request.
         types = statement("server/array_types")
         await connection.fetch(types.sql, *[None for _ in types.parameters])
-        if row[
-            "distributed"
-        ]:  # a statement for several shards of a node opens connections, which takes longer than it
+        # a statement for several shards of a node opens connections, which takes longer than it
+        if row["distributed"]:
             await connection.execute(
                 "reset citus.override_table_visibility; set citus.max_cached_conns_per_worker = 4"
             )
@@ -320,9 +319,10 @@ class _Pools:
         """Start the embedded engine once for all that wait for it; it goes on being started when they do not wait."""
         if self._reviving is None or self._reviving.done():
             self._reviving = in_background(revive(), "folklore-revive")
+            # all may have left
             self._reviving.add_done_callback(
                 lambda task: task.cancelled() or task.exception()
-            )  # all may have left
+            )
         reviving = self._reviving  # another call may begin another one meanwhile
         if not (await asyncio.wait({reviving}, timeout=_REVIVE_SECONDS))[0]:
             raise still_starting("embedded Postgres")
@@ -376,12 +376,10 @@ class Database:
     log_query: QueryLogger | None = None
     revive: Revive | None = None
     login_dsn: str | None = None
-    require_space: Callable[[], None] = lambda: (
-        None
-    )  # raises DiskFull; called before each transaction that writes
-    require_data: Callable[[], None] = lambda: (
-        None
-    )  # raises DataMissing; called before each of them and after it
+    # raises DiskFull; called before each transaction that writes
+    require_space: Callable[[], None] = lambda: None
+    # raises DataMissing; called before each of them and after it
+    require_data: Callable[[], None] = lambda: None
     name: str = "database"
     token_key: str | None = field(default=None, init=False)
 
@@ -449,9 +447,8 @@ class Database:
         """
         pools = self._pools
         guard = None
-        if (
-            guarded and pools.limits.statement_cache
-        ):  # behind a pooler the number of a server process is not known
+        # behind a pooler the number of a server process is not known
+        if guarded and pools.limits.statement_cache:
             guard = partial(pools.cancel_locked, tokens=self.token_key is not None)
         return PooledSession(
             self._acquire,
@@ -630,9 +627,8 @@ class Moment(_OneSession):
     async def reading(self) -> AsyncIterator[str]:
         """Read this moment for as long as the block takes; yield its name for other connections (pg_dump)."""
         async with self.snapshot() as session:
-            await session.execute(
-                "set local statement_timeout = 0"
-            )  # every table is read whole
+            # every table is read whole
+            await session.execute("set local statement_timeout = 0")
             row = await session.row("backup/snapshot")
             assert row is not None
             async with self._sharing(session):

@@ -153,9 +153,8 @@ class Databases:
             asyncpg.UniqueViolationError,
             asyncpg.InsufficientPrivilegeError,
         ):
-            await self._command(
-                "backup/token_role"
-            )  # a copy's privileges name the role for tokens
+            # a copy's privileges name the role for tokens
+            await self._command("backup/token_role")
         return address_of(self._dsn, self.scratch)
 
     async def left_formers(self) -> list[str]:
@@ -186,9 +185,8 @@ class Databases:
         try:
             async with asyncio.timeout(_ENDING_SECONDS):
                 while True:
-                    with suppress(
-                        asyncpg.ObjectInUseError
-                    ):  # a session that began between two attempts
+                    # a session that began between two attempts
+                    with suppress(asyncpg.ObjectInUseError):
                         async with self._connection.transaction():
                             await self._rename(self.current, self.former)
                             await self._rename(self.scratch, self.current)

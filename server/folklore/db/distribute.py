@@ -179,9 +179,8 @@ async def _commands_of(connection: asyncpg.Connection, step: str) -> list[str]:
     ]:
         raise Refused(" ".join(doubts))
     if step == "settings":
-        await connection.execute(
-            "select '[1]'::halfvec"
-        )  # a role may set the settings of an extension that is loaded
+        # a role may set the settings of an extension that is loaded
+        await connection.execute("select '[1]'::halfvec")
         return await _commands(connection, "settings")
     tables = await _commands(connection, "tables")
     if not tables:

@@ -64,6 +64,5 @@ async def ensure_role(connection: asyncpg.Connection) -> None:
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
                 await asyncio.sleep(0.05)  # another process changes the list of roles
                 continue
-            attempts.add(
-                command
-            )  # once: for a grant without the right to it Postgres may only warn
+            # once: for a grant without the right to it Postgres may only warn
+            attempts.add(command)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from folklore.model import FIELDS, Draft, FieldType, Filters, Memory, Relation, Revision
 
-if (
-    TYPE_CHECKING
-):  # a server on stdio imports this before it may take the time to import a driver
+# a server on stdio imports this before it may take the time to import a driver
+if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from asyncpg import Record
 

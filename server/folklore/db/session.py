@@ -167,9 +167,8 @@ class PooledSession:
     ) -> None:
         """End the transaction, release the connection and translate errors."""
         if error is None:
-            self.outage.over(
-                self._period
-            )  # the server answered: to acquire an idle connection shows nothing
+            # the server answered: to acquire an idle connection shows nothing
+            self.outage.over(self._period)
             if not self.commits and (self.token is not None or self.release_later):
                 task = asyncio.create_task(
                     self._finish_and_release("commit"), name="folklore-release"
@@ -179,9 +178,8 @@ class PooledSession:
             elif failed := await self._finish_and_release("commit"):
                 raise translate(failed) from failed
             return
-        if isinstance(
-            error, (asyncpg.InternalClientError, TimeoutError)
-        ):  # the latter: see _Transaction
+        # the latter: see _Transaction
+        if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):
             self._terminate()
         await self._finish_and_release("rollback")
         if (
@@ -205,9 +203,8 @@ class PooledSession:
                 failed = await self._finish(command)
         finally:
             try:
-                await self._pool.release(
-                    self._connection, timeout=_PATIENCE
-                )  # shields itself from cancellation
+                # shields itself from cancellation
+                await self._pool.release(self._connection, timeout=_PATIENCE)
             except DRIVER_ERRORS as lost:
                 failed = failed or lost
         return failed

@@ -163,9 +163,8 @@ async def _sent_whole(
     """Return the rows of a statement that one node answers, or that Citus divides itself."""
     rows: list[Row] = await connection.fetch(query.sql, *query.arguments(values))
     name = query.name.split(":")[0]
-    if (
-        name == "changes/insert" and not rows
-    ):  # the namespace has no row yet from which the insert reads it
+    # the namespace has no row yet from which the insert reads it
+    if name == "changes/insert" and not rows:
         await connection.fetch(statement("postings/begin").sql, values["namespace"])
         rows = await connection.fetch(query.sql, *query.arguments(values))
     return [row[:-1] for row in rows] if name in _BY_TIME else rows

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from folklore.db.rows import Value, made
 from folklore.db.sql_loader import statement
 
-if (
-    TYPE_CHECKING
-):  # a server on stdio imports stores before it may take the time to import a driver
+# a server on stdio imports stores before it may take the time to import a driver
+if TYPE_CHECKING:
     from folklore.db.database import Database, Plans, Row, Session
 
 T = TypeVar("T")

@@ -109,9 +109,8 @@ def _check_identity(
         record = paths.identity.read_text("ascii").strip()
     except FileNotFoundError:
         record = ""
-    if not record or record == replaced_identity(
-        paths
-    ):  # the latter: an upgrade was killed after its last rename
+    # the latter: an upgrade was killed after its last rename
+    if not record or record == replaced_identity(paths):
         paths.identity.write_text(f"{identifier}\n", "ascii")
     elif record != identifier:
         raise EngineFailed(
@@ -161,9 +160,8 @@ def configure(
     paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None
 ) -> None:
     """Write the settings of the server. Settings from `alter system` override them."""
-    folder = (
-        '"' + listen.host.replace('"', '""') + '"'
-    )  # the setting is a list: quotes keep a comma in one entry
+    # the setting is a list: quotes keep a comma in one entry
+    folder = '"' + listen.host.replace('"', '""') + '"'
     settings = {
         "listen_addresses": "",
         "port": str(listen.port),
@@ -185,9 +183,8 @@ def configure(
         "log_checkpoints": "off",
         "lc_messages": "C",  # the probe reads them
     }
-    fresh = (
-        paths.data / f"{_SETTINGS_FILE}.new"
-    )  # replaced atomically: half a file could open the server to others
+    # replaced atomically: half a file could open the server to others
+    fresh = paths.data / f"{_SETTINGS_FILE}.new"
     fresh.write_bytes(
         b"".join(
             os.fsencode(f"{name} = '{value.translate(_ESCAPES)}'\n")

@@ -40,22 +40,17 @@ class EnginePaths:
         self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
         self.engine = self.home / "engine"  # all files but the log
         self.data = self.engine / "data"
-        self.upgraded = (
-            self.engine / "data.upgraded"
-        )  # complete data of this major version, to be put in place
-        self.sockets = (
-            sockets or self.engine / "run"
-        )  # the preferred directory of the socket
+        # complete data of this major version, to be put in place
+        self.upgraded = self.engine / "data.upgraded"
+        # the preferred directory of the socket
+        self.sockets = sockets or self.engine / "run"
         self._tag_ending = "-private" if sockets else ""
-        self.identity = (
-            self.home / "engine.id"
-        )  # names the data: outside of it, so that its loss is noticed
-        self.lock = (
-            self.engine / "lock"
-        )  # locked by a process that starts, joins or stops the engine
-        self.alive = (
-            self.engine / "alive"
-        )  # locked by the server's processes until the last one ends
+        # names the data: outside of it, so that its loss is noticed
+        self.identity = self.home / "engine.id"
+        # locked by a process that starts, joins or stops the engine
+        self.lock = self.engine / "lock"
+        # locked by the server's processes until the last one ends
+        self.alive = self.engine / "alive"
         self.watch = self.engine / "watch"  # locked by the watcher
         self.log = self.home / "logs" / "engine.log"
         self.older_log = self.home / "logs" / "engine.log.1"

@@ -166,9 +166,8 @@ class Engine:
         try:
             with phase("Starting both servers"):
                 older.bring_up(self.shared_buffers)
-                ensure_watcher(
-                    server, self.idle_minutes
-                )  # it stops the server if this process is killed
+                # it stops the server if this process is killed
+                ensure_watcher(server, self.idle_minutes)
                 address = newer.start()
             copy(Copied(older.dsn, programs), Copied(address, server.binaries))
             newer.end()
@@ -368,9 +367,8 @@ class Server:
                 account.chown(log)
         files.rotate_log(paths)
         if account:
-            if (
-                paths.data.exists() and paths.data.stat().st_uid == 0
-            ):  # root copied or restored it
+            # root copied or restored it
+            if paths.data.exists() and paths.data.stat().st_uid == 0:
                 account.chown_tree(paths.engine)
             self._log_opened(make_programs_readable(self.binaries.folder, account))
             self._log_opened(
@@ -417,15 +415,13 @@ class Server:
 
     def _create_database(self) -> None:
         endpoint = recorded_endpoint(self.paths)
-        if (
-            endpoint and self.probe().state is State.READY
-        ):  # it serves our data directory
+        # it serves our data directory
+        if endpoint and self.probe().state is State.READY:
             outcome = psql(
                 self.binaries, endpoint, "postgres", f"create database {DATABASE}"
             )
-            if (
-                NO_SPACE in outcome.output
-            ):  # of anything else, the next probe shows the success
+            # of anything else, the next probe shows the success
+            if NO_SPACE in outcome.output:
                 raise engine_failure(
                     "The database could not be created.", self.paths, outcome.output
                 )
@@ -472,9 +468,8 @@ def settle(server: Server) -> None:
     rooms = upgrade.upgrade_rooms(paths)
     if not rooms and not paths.upgraded.exists():
         return
-    if cluster.version_on_disk(paths) != str(
-        MAJOR
-    ):  # else it is the server of other clients
+    # else it is the server of other clients
+    if cluster.version_on_disk(paths) != str(MAJOR):
         server.end()
     for room in rooms:
         Engine(room).end()

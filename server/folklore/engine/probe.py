@@ -56,9 +56,8 @@ _SIGNS = {
 }
 
 
-_RECOVERS = re.compile(
-    rb" (startup|checkpointer|io worker) "
-)  # in the titles of the processes that recover a server
+# in the titles of the processes that recover a server
+_RECOVERS = re.compile(rb" (startup|checkpointer|io worker) ")
 _BUSY = re.compile(rb"State:\t[RD]")
 _WAITS = re.compile(rb"switches:\t(\d+)")
 _TIMERS = 2  # waits of an idle process between two looks at most
@@ -98,9 +97,8 @@ def probe(
     if outcome.code == 0 and "terminating connection" not in message:
         return _parse(outcome.stdout, paths)
     if "too many clients" in message or "remaining connection slots" in message:
-        return Answer(
-            State.READY, message, sessions=1
-        )  # only our own server can use the private directory
+        # only our own server can use the private directory
+        return Answer(State.READY, message, sessions=1)
     return Answer(state_of_refusal(message), message)
 
 

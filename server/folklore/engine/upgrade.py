@@ -138,9 +138,8 @@ def _discard(paths: EnginePaths, state: str) -> None:
             hint="Move that directory away, then start again: the upgrade is completed.",
         )
     room = Path(tempfile.mkdtemp(prefix=_ROOM, dir=paths.engine))
-    paths.upgraded.rename(
-        room / "data"
-    )  # a kill during the removal leaves a room, which is no offer
+    # a kill during the removal leaves a room, which is no offer
+    paths.upgraded.rename(room / "data")
     shutil.rmtree(room)
 
 

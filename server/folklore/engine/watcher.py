@@ -50,9 +50,8 @@ class Watcher:
 
     def run(self) -> None:
         """Watch until the engine is gone or was stopped."""
-        with suppress(
-            FileNotFoundError
-        ):  # the home was deleted; Postgres then ends by itself
+        # the home was deleted; Postgres then ends by itself
+        with suppress(FileNotFoundError):
             while not self._is_over():
                 time.sleep(min(self._probe_seconds, _LOOK_SECONDS))
 

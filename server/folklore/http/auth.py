@@ -91,9 +91,8 @@ class AuthenticationMiddleware:
         self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        is_checked = scope["type"] == "http" and not self._is_console(
-            scope
-        )  # the console has sessions
+        # the console has sessions
+        is_checked = scope["type"] == "http" and not self._is_console(scope)
         token = _bearer(scope) if is_checked else None
         if not is_checked or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
@@ -119,9 +118,8 @@ class AuthenticationMiddleware:
         """Return the caller of a request, or the answer that refuses it."""
         address = address_of(scope)
         if token is not None and (wait := self._failures.wait(address, token)):
-            await asyncio.sleep(
-                _PAUSE
-            )  # the connection waits too, so that it cannot take the server's time
+            # the connection waits too, so that it cannot take the server's time
+            await asyncio.sleep(_PAUSE)
             return too_often(
                 f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address.",
                 wait,

@@ -137,9 +137,8 @@ class JwtIssuer:
     def _grants(self, claims: Mapping[str, Any]) -> Iterator[str]:
         for rule in self._settings.rules:
             values = _values(claims.get(rule.claim))
-            if (
-                rule.grant is None
-            ):  # the claim lists grants; an owner needs a rule that says so
+            # the claim lists grants; an owner needs a rule that says so
+            if rule.grant is None:
                 yield from (value for value in values if value != _OWNER)
             elif rule.value in values:
                 yield rule.grant

@@ -135,9 +135,8 @@ def named_namespace(caller: Caller, setting: str | None) -> str | None:
         return requested
     if (home := default_namespace(caller)) is not None:
         return home
-    if (
-        setting is not None and role_in(caller, setting) is not None
-    ):  # others may not learn its name
+    # others may not learn its name
+    if setting is not None and role_in(caller, setting) is not None:
         return setting
     return None
 

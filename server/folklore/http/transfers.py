@@ -143,9 +143,8 @@ class Imports:
         except FolkloreError as error:
             self._service.on_denial("import", error)
             with suppress(ClientDisconnect):
-                while await body.read(
-                    _PATIENCE
-                ):  # a client that still sends would not read the answer
+                # a client that still sends would not read the answer
+                while await body.read(_PATIENCE):
                     pass
             return failure(error)
 

@@ -60,9 +60,10 @@ class TrustedHosts:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         names = [name for name, _ in scope["headers"]]
+        # RFC 9112, 3.2
         if (hosts := names.count(b"host")) > 1 or (
             hosts == 0 and scope["http_version"] != "1.0"
-        ):  # RFC 9112, 3.2
+        ):
             answer = refusal(
                 400, "wrong_host", f"The request has {hosts} Host headers.", "Send one."
             )

@@ -107,9 +107,8 @@ async def consolidate(run: JobRun) -> None:
             continue
         count, withdrawn = await apply_plan(run, namespace, plan)
         run.count(made=count, withdrawn=withdrawn)
-        if count == len(
-            plan.make
-        ):  # otherwise a member changed meanwhile, and the next run tries again
+        # otherwise a member changed meanwhile, and the next run tries again
+        if count == len(plan.make):
             run.notes[str(namespace.id)] = fingerprint
 
 

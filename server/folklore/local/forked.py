@@ -49,9 +49,8 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     ).encode()
     try:
         for stream in range(3):
-            os.fstat(
-                stream
-            )  # of one that is closed, the connection would get the number
+            # of one that is closed, the connection would get the number
+            os.fstat(stream)
         connection = LocalServer(
             options.pop("home"), environ, **options
         ).connect_to_forks(_SECONDS)

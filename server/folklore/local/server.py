@@ -105,9 +105,8 @@ class LocalServer:
             return self._connected(seconds)
         with self._locked():
             with suppress(*_ABSENT):
-                return self._connected(
-                    seconds
-                )  # another client has started it meanwhile
+                # another client has started it meanwhile
+                return self._connected(seconds)
             self._start()
             return self._connected(seconds)
 

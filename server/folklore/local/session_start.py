@@ -59,9 +59,8 @@ def read_event() -> dict[str, str]:
 
 def read_json() -> Any:
     """Return the JSON on standard input; None if there is none."""
-    with suppress(
-        ValueError, OSError, RecursionError, AttributeError
-    ):  # a closed stream is None
+    # a closed stream is None
+    with suppress(ValueError, OSError, RecursionError, AttributeError):
         if sys.stdin.isatty():
             return None
         return json.loads(sys.stdin.read())
@@ -105,9 +104,8 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
     if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
         return False
-    if not _has_database(
-        environ, home, lines
-    ):  # the first server creates it, and no hook can wait for that
+    # the first server creates it, and no hook can wait for that
+    if not _has_database(environ, home, lines):
         return True
     server = LocalServer(home, environ)
     try:
@@ -119,9 +117,8 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     if (text := _text(server, environ)) and sys.stdout is not None:
-        with suppress(
-            OSError
-        ):  # its reader is gone, or its disk is full: that is no failure of the session
+        # its reader is gone, or its disk is full: that is no failure of the session
+        with suppress(OSError):
             os.write(
                 sys.stdout.fileno(),
                 f"{printed(text, as_json=arguments[2:] != [])}\n".encode(),

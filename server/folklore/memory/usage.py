@@ -65,9 +65,8 @@ class UsageQueue:
         self._session = session
         self._delay = delay
         self._capacity = capacity
-        self._entries: deque[tuple[UsageEntry, int]] = (
-            deque()
-        )  # with the number of tries so far
+        # with the number of tries so far
+        self._entries: deque[tuple[UsageEntry, int]] = deque()
         self._closing = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self.written = 0

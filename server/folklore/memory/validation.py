@@ -145,9 +145,8 @@ def _stated(draft: Draft | Unreadable, prefix: str) -> Draft:
 def _check_lengths(draft: Draft, prefix: str) -> None:
     """Refuse a text far over its limit before anything reads it. Raises InvalidInput."""
     for name in _TEXTS:
-        if (
-            len(getattr(draft, name) or "") > 2 * FIELDS[name].limit
-        ):  # what is removed from it may be as long
+        # what is removed from it may be as long
+        if len(getattr(draft, name) or "") > 2 * FIELDS[name].limit:
             _CHECKS["text"](
                 getattr(draft, name), _Check(FIELDS[name], prefix + name, UTC)
             )

@@ -88,9 +88,8 @@ def nfc(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
     """Return a text in a Unicode normal form, in time linear in its length."""
-    if (
-        len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN
-    ):  # too few that are not ASCII
+    # too few that are not ASCII
+    if len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN:
         return unicodedata.normalize(form, text)
     pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
     pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]

@@ -318,9 +318,8 @@ def _levels_of(path: str, *, local: bool) -> list[str]:
     if folders:
         folders[-1] = _DOT_GIT.sub("", folders[-1])
         if local and not folders[-1]:
-            del folders[
-                -1
-            ]  # the .git folder of a clone: the folder around it has the name
+            # the .git folder of a clone: the folder around it has the name
+            del folders[-1]
     return [level for folder in folders if (level := _level(folder))]
 
 

@@ -75,9 +75,8 @@ async def test_items_are_decided_and_taken_back_where_they_stand(team: Team) -> 
             assert not any(item.forgotten_at or item.superseded_at for item in state), (
                 decision
             )
-            assert str(ids[1]) in await item_of(
-                ann, "docks", ids[1]
-            )  # it wants a decision again
+            # it wants a decision again
+            assert str(ids[1]) in await item_of(ann, "docks", ids[1])
             await team.owner.forget(*ids)
 
 

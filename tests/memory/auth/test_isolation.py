@@ -825,9 +825,8 @@ async def test_every_table_has_row_level_security(
 
 async def test_a_cached_namespace_is_cached_for_its_caller_alone(owner: Person) -> None:
     alice = await holder(owner, "alice", "payments:reader")
-    await owner.recall(
-        "crane", namespaces=("board",)
-    )  # the owner's namespaces stay cached for a second
+    # the owner's namespaces stay cached for a second
+    await owner.recall("crane", namespaces=("board",))
 
     with pytest.raises(NotFound):
         await alice.recall("crane", namespaces=("board",))

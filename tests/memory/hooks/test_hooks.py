@@ -379,9 +379,8 @@ async def test_what_was_not_stored_is_proposed_until_it_is_stored_or_dropped(
     ]
 
     await stop(client, "Done.", session="s2")
-    await kept(
-        client, "No deployments on Fridays."
-    )  # in another language, in the turn in which it was asked for
+    # in another language, in the turn in which it was asked for
+    await kept(client, "No deployments on Fridays.")
     assert await stop(client, "Done: we decided to use NATS.", session="s2") == ""
 
     assert await proposed(app) == ["Never push to main."]
@@ -636,9 +635,8 @@ async def test_another_author_does_not_see_what_was_injected(
     other = App(settings.model_copy(update={"author": "another"}))
 
     assert await ledger(other) == []
-    assert (
-        len(await ledger(other, everyone=True)) == 1
-    )  # on this machine every author is the owner
+    # on this machine every author is the owner
+    assert len(await ledger(other, everyone=True)) == 1
     await other.close()
 
 

@@ -146,9 +146,8 @@ async def test_no_connection_is_held_while_a_service_embeds_the_question(
     asking = asyncio.create_task(person.recall("what is the cat called"))
     async with asyncio.timeout(120):
         await service.asked.wait()
-        while (
-            not lending.lent or lending.out
-        ):  # the keyword branch goes on meanwhile, and ends
+        # the keyword branch goes on meanwhile, and ends
+        while not lending.lent or lending.out:
             await asyncio.sleep(0.005)
     assert not asking.done()
     service.go.set()

@@ -350,9 +350,8 @@ async def test_with_no_other_memories_nothing_more_runs(
 
     await asked(shop, QUESTIONS[0])
 
-    assert (
-        0 < len(queries) <= named + 1
-    )  # the namespaces are read, since another process may add one
+    # the namespaces are read, since another process may add one
+    assert 0 < len(queries) <= named + 1
 
 
 class Failing(RecallStatements):

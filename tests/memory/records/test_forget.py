@@ -451,9 +451,8 @@ async def test_a_deleted_namespace_is_hidden_and_can_be_restored_completely(
     await call(client, "memory_store", content="It rains.")
 
     await person.call(DeleteNamespaceRequest(name="gates"))
-    await asyncio.sleep(
-        1.1
-    )  # another process may have cached a namespace's name for a second
+    # another process may have cached a namespace's name for a second
+    await asyncio.sleep(1.1)
 
     assert "no namespace" in await refusal(
         client, "memory_recall", query="gate", namespaces=["gates"]

@@ -152,9 +152,8 @@ async def test_redacting_stores_a_marker_and_reports_it(
     )
     assert "CI uses [redacted: GitHub token]." in rows
     done = [answer for answer in answers if not answer.is_error]
-    assert (
-        len(done) == len(FIELDS) - 4
-    )  # a marker is no valid kind, language or idempotency key
+    # a marker is no valid kind, language or idempotency key
+    assert len(done) == len(FIELDS) - 4
     assert all("marker" in answer.structured_content["note"] for answer in done)
     assert not [
         answer

@@ -35,9 +35,8 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
 
 async def whole(connection: asyncpg.Connection) -> None:
     """Assert that exactly the memories have postings and an embedding."""
-    of = (
-        "where {0}.namespace_id = m.namespace_id and {0}.memory_id = m.id".format
-    )  # Citus joins within a namespace
+    # Citus joins within a namespace
+    of = "where {0}.namespace_id = m.namespace_id and {0}.memory_id = m.id".format
     extra = (
         f"select from fresh_words f where not exists (select from memories m {of('f')})"
     )
@@ -138,9 +137,8 @@ async def test_one_of_a_new_and_a_known_text_with_the_same_key_is_rejected(
     drafts = [Draft("known", idempotency_key="k"), Draft("new", idempotency_key="k")]
     inside = connection.transaction()
     await inside.start()
-    await connection.execute(
-        "lock table audit in exclusive mode"
-    )  # the last table that a store writes
+    # the last table that a store writes
+    await connection.execute("lock table audit in exclusive mode")
 
     storing = []
     for waiting, draft in enumerate(

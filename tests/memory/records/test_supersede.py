@@ -236,9 +236,8 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
         *(f"Another thought about harbours, number {n}" for n in range(30))
     )
     [namespace] = await person.library.find_namespaces(["notes"])
-    await PostingStore(person.library.database).pack(
-        namespace.id
-    )  # words are sought among packed memories
+    # words are sought among packed memories
+    await PostingStore(person.library.database).pack(namespace.id)
 
     result = await person.store(
         "The zeppelin hangar opens at dawn for the mooring crews."
@@ -319,9 +318,8 @@ async def test_a_failed_search_for_near_duplicates_is_reported_and_the_store_suc
     person: Person, connection: asyncpg.Connection
 ) -> None:
     await person.keep("The deploy script needs Node 20.")
-    await connection.execute(
-        "update embeddings set vector = '[1, 2, 3]'"
-    )  # to which no distance can be measured
+    # to which no distance can be measured
+    await connection.execute("update embeddings set vector = '[1, 2, 3]'")
 
     result = await person.store("The deploy script needs Node 20, always.", "nul\x00")
 

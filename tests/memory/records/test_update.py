@@ -326,9 +326,8 @@ async def test_an_undo_with_a_revision_is_applied_once(person: Person) -> None:
 
     assert (back.content, back.revision) == ("two", 4)
     assert (await person.undo(id_, revision=4)).content == "one"
-    with pytest.raises(
-        Conflict, match="is at revision 5, not 4"
-    ):  # although nothing is left to undo
+    # although nothing is left to undo
+    with pytest.raises(Conflict, match="is at revision 5, not 4"):
         await person.undo(id_, revision=4)
 
 

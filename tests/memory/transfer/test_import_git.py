@@ -75,9 +75,8 @@ async def test_reasons_reverts_and_records_become_memories_tied_to_commit_and_fi
     report = await folklore.json("import", shop, "--format", "git")
     again = await folklore.json("import", shop, "--format", "git")
     (shop / "AGENTS.md").write_text("# Style\n\nUse ruff.\n")
-    rules = await folklore.json(
-        "import", shop, "--format", "rules"
-    )  # which forgets no page of the other
+    # which forgets no page of the other
+    rules = await folklore.json("import", shop, "--format", "rules")
     memories = await exported(folklore)
 
     assert shown["titles"] == ['Revert "Fix double bookings"', "Fix double bookings"]

@@ -178,9 +178,8 @@ async def test_an_export_with_vectors_of_an_import_of_one_differs_in_its_header_
 
     assert second[1:] == first[1:]
     assert (report.stored, report.ignored_fields) == (5, {})
-    assert reader.calls == [
-        ["???"]
-    ]  # no vector can be made of it, so its line has none
+    # no vector can be made of it, so its line has none
+    assert reader.calls == [["???"]]
     assert sum('"embedding"' in line for line in first) == 4
 
 

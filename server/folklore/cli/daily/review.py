@@ -254,9 +254,8 @@ async def _items_of(
     options: Mapping[str, Any],
 ) -> AsyncIterator[ReviewItem]:
     if reason == _STALE:
-        if copy.found and copy.holds(
-            options["namespace"]
-        ):  # else this is no working copy of the namespace to review
+        # else this is no working copy of the namespace to review
+        if copy.found and copy.holds(options["namespace"]):
             with phase("Looking for memories: stale"):
                 items = await stale_items(operations, copy)
             for result in items:

@@ -192,9 +192,8 @@ async def _standby(exam: Examination, address: str) -> str:
 async def _schema(exam: Examination) -> str:
     assert exam.address is not None
     missing = ", ".join(await pending(exam.address))
-    if (
-        missing and exam.settings.database_url is not None
-    ):  # a check does not change a server
+    # a check does not change a server
+    if missing and exam.settings.database_url is not None:
         return f"{missing} not applied yet: any other command applies it, or `folklore db migrate`"
     if missing:
         await migrate(exam.address)

@@ -109,9 +109,8 @@ async def _of_cursor(ctx: click.Context, request: HookRequest) -> str:
 async def _within_time(ctx: click.Context, as_json: bool) -> str:
     task = asyncio.create_task(_at_start(ctx))
     done, _ = await asyncio.wait({task}, timeout=SECONDS)
-    if (
-        not done
-    ):  # Python would wait for the threads that start the engine or read standard input
+    # Python would wait for the threads that start the engine or read standard input
+    if not done:
         click.echo(
             printed(away(f"it did not answer within {SECONDS:g} seconds."), as_json)
         )
@@ -133,9 +132,8 @@ async def _answer(
             settings.database_url is None
             and not EnginePaths(settings.home).data.exists()
         ):
-            return (
-                HookAnswer()
-            )  # the first server creates it, which takes longer than a hook may
+            # the first server creates it, which takes longer than a hook may
+            return HookAnswer()
     elif (
         request.directory and settings.namespace is None
     ):  # the team's server cannot look at our directories

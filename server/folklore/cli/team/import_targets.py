@@ -91,9 +91,8 @@ def found_format(file: str) -> str:
         return "web"
     if file == "git" and not path.exists():
         return "git"
-    if not (
-        path.is_file() or path.is_dir()
-    ):  # stdin, or a pipe, which can be read once
+    # stdin, or a pipe, which can be read once
+    if not (path.is_file() or path.is_dir()):
         return "jsonl"
     if is_conversations(path):
         return "conversations"

@@ -136,9 +136,8 @@ def import_(
     report = request.report
 
     async def work(operations: Client) -> None:
-        caller = await operations.call(
-            CallerRequest()
-        )  # fails before anything is read or sent
+        # fails before anything is read or sent
+        caller = await operations.call(CallerRequest())
         if form in PATH_FORMATS:
             settings = settings_of(ctx)
             project = settings.namespace or project_namespace(
@@ -218,9 +217,8 @@ async def _import_targets(
     total = 0 if None in counts else sum(count or 0 for count in counts)
     for target in targets:
         changes: dict[str, Any] = {"namespace": target.namespace}
-        if (
-            target.titles
-        ):  # commits do not change, people may have changed their memories
+        # commits do not change, people may have changed their memories
+        if target.titles:
             changes["on_conflict"] = "skip"
         if target.pages is not None:
             changes["pages"] = PagesRead(

@@ -69,9 +69,8 @@ def _target(file: str) -> Iterator[IO[bytes]]:
         yield sys.stdout.buffer
         return
     path = Path(file)
-    if (
-        path.exists() and not path.is_file()
-    ):  # a device or a named pipe is written to, not replaced
+    # a device or a named pipe is written to, not replaced
+    if path.exists() and not path.is_file():
         with path.open("wb") as out:
             yield out
         return

@@ -159,9 +159,8 @@ class Merging(Store):
         async with self._database.transaction() as session:
             if restore:
                 await session.rows("namespaces/restore", namespace=target.id)
-            for namespace in sorted(
-                (source, target), key=lambda item: item.id
-            ):  # two merges never deadlock
+            # two merges never deadlock
+            for namespace in sorted((source, target), key=lambda item: item.id):
                 locked = await session.row("namespaces/lock", namespace=namespace.id)
                 if locked is None or locked["deleted_at"] is not None:
                     raise NotFound(f"The namespace {namespace.name} was deleted.")

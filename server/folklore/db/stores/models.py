@@ -112,9 +112,8 @@ async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
     values = asdict(model) | {"now": now}
     del values["role"], values["since"]
-    if not await session.rows(
-        "models/registered", id=model.id
-    ):  # a write would reach every node of a cluster
+    # a write would reach every node of a cluster
+    if not await session.rows("models/registered", id=model.id):
         await session.rows("models/insert", **values)
 
 

@@ -254,9 +254,8 @@ async def ensure_namespace(
     session: Session, namespace: NewNamespace, *, author: str, now: datetime
 ) -> tuple[UUID, str, str]:
     """Return a namespace's id, default language and name, created if it is new, within the caller's transaction."""
-    for _ in range(
-        3
-    ):  # the next statement sees a row that another process inserted meanwhile
+    # the next statement sees a row that another process inserted meanwhile
+    for _ in range(3):
         for row in await session.rows(
             "namespaces/ensure", **asdict(namespace), author=author, now=now
         ):

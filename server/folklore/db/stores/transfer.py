@@ -413,9 +413,8 @@ class Transfers(Store):
                     hint="Try again.",
                 )
             await change.index(memories, batch.vectors, ids)
-            await change.audit(
-                "import", inserted
-            )  # the replaced ones are in the audit log already
+            # the replaced ones are in the audit log already
+            await change.audit("import", inserted)
         self._statistics.stored(len(ids))
         self._unpacked[namespace] += len(ids)
         if (

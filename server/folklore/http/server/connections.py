@@ -85,9 +85,8 @@ class _GuardedConnection(asyncio.Protocol):
         self.peer: Peer | None = None  # of a connection by TCP
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._transport = cast(
-            "asyncio.Transport", transport
-        )  # that of uvloop is of no class of asyncio
+        # that of uvloop is of no class of asyncio
+        self._transport = cast("asyncio.Transport", transport)
         if self._guard.admits is not None and not self._guard.admits(transport):
             self._transport.abort()
         client = transport.get_extra_info("peername")
@@ -108,9 +107,8 @@ class _GuardedConnection(asyncio.Protocol):
                 return
             if end:
                 self._head, self._body = None, len(body)
-        _connection.set(
-            self
-        )  # uvicorn starts the request's task here, and the task keeps this
+        # uvicorn starts the request's task here, and the task keeps this
+        _connection.set(self)
         self._protocol.data_received(data)
 
     def eof_received(self) -> bool | None:
@@ -136,9 +134,8 @@ class _GuardedConnection(asyncio.Protocol):
         limits = self._guard.limits
         self._head, self._body = b"", min(0, self._body - declared)
         self._guard.used_at = monotonic()
-        self.deadline = (
-            monotonic() + limits.idle_seconds + limits.head_seconds
-        )  # uvicorn closes idle ones before
+        # uvicorn closes idle ones before
+        self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 
     def check(self, now: float) -> bool:
         """Return true if no head arrived in time, or if the client has read nothing of its response for too long."""

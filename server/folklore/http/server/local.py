@@ -205,9 +205,8 @@ class _Ending:
             late = time.monotonic() - self._released > _LAST_SECONDS
             self.serving.should_exit |= late or self._is_idle(_QUIET_SECONDS)
             return
-        is_removed = (
-            self._server.inode() != self._inode
-        )  # socket or home were removed: no client finds this server
+        # socket or home were removed: no client finds this server
+        is_removed = self._server.inode() != self._inode
         is_over = self.serving.is_stopping or self._is_idle(self._idle_seconds)
         if is_removed or (is_over and self._server.release(self._inode)):
             self._released = time.monotonic()

@@ -68,9 +68,8 @@ class RequestLog:
                 await self._app(scope, receive, observe)
             except Exception as error:  # the outermost edge of a request
                 log.exception("request_failed", route=entry.route, exc_info=error)
-                if (
-                    entry.status is None
-                ):  # else uvicorn closes the connection, since the response lacks its end
+                # else uvicorn closes the connection, since the response lacks its end
+                if entry.status is None:
                     message = (
                         "The server failed; its log shows why, under this request_id."
                     )

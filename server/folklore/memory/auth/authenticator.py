@@ -138,9 +138,8 @@ class TokenAuthenticator:
             return self.demand != "never"
         if monotonic() < self._no_token_until:
             return False
-        if (
-            self._looking is None or self._looking.done()
-        ):  # requests that come together share one statement
+        # requests that come together share one statement
+        if self._looking is None or self._looking.done():
             self._looking = in_background(self._any_token(), "folklore-any-token")
         return await asyncio.shield(self._looking)
 

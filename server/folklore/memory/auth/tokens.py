@@ -116,9 +116,8 @@ async def prepare_token(
     """
     require_owner(context.caller)
     name = _line(request.name, "name")
-    if (
-        "://" in name
-    ):  # as in `subject <issuer>`, the principals of an identity provider
+    # as in `subject <issuer>`, the principals of an identity provider
+    if "://" in name:
         raise InvalidInput(
             "name",
             'must not contain "://".',

@@ -203,9 +203,8 @@ class WorkingCopy:
                 self._paused = monotonic() + _PAUSE
                 return none
 
-        comparison = in_thread(
-            compared, "folklore-stale"
-        )  # a command that has its answer does not wait for it
+        # a command that has its answer does not wait for it
+        comparison = in_thread(compared, "folklore-stale")
         if not (await asyncio.wait({comparison}, timeout=_SECONDS))[0]:
             self._late = comparison
             return none
@@ -442,9 +441,8 @@ def _mark(
     suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]
 ) -> Stale:
     to = moves.get((change.commit, change.path))
-    below = change.path.removeprefix(
-        suspect.path
-    )  # of a folder, the place of the moved file in it
+    # of a folder, the place of the moved file in it
+    below = change.path.removeprefix(suspect.path)
     if to is not None and below:
         to = to.removesuffix(below) if to.endswith(below) else None
     return Stale(

@@ -242,9 +242,8 @@ def weighted_words(
 ) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
     corpus = query.corpus
-    if (
-        query.functions
-    ):  # their frequencies are unknown; they are all that the question asks for
+    # their frequencies are unknown; they are all that the question asks for
+    if query.functions:
         rarest = inverse_document_frequency(0, corpus.total)
         weights = dict.fromkeys(query.functions, rarest)
         return Bm25(weights, rarest * len(weights), query, K1, B)

@@ -169,9 +169,8 @@ def _needed(home: RankedList) -> float:
     best = max(_fits(home).values(), default=0.0)
     if home.search.question.literal:
         return best + _MARGIN
-    return max(
-        CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR
-    )  # the odds are p / (1 - p)
+    # the odds are p / (1 - p)
+    return max(CLEARLY * best / (1.0 - best + CLEARLY * best), CLEAR)
 
 
 def within_room(

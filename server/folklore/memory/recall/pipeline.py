@@ -201,9 +201,8 @@ async def ranked(memory: MemoryContext, search: Search) -> RankedList:
     if search.expression:
         search = await read_terms(memory, search)
     total = memory.statistics.totals.get(search.scope.key, _SMALL)
-    if total >= _SMALL and (
-        "dense" in search.branches or not search.expression
-    ):  # an expression has an index
+    # an expression has an index
+    if total >= _SMALL and ("dense" in search.branches or not search.expression):
         search = replace(search, scope=await memory.statements.narrowed(search.scope))
     return await rank(memory, await run_branches(memory, search))
 

@@ -294,9 +294,8 @@ def _match_of_text(
     )
 
 
-@lru_cache(
-    2_000
-)  # a tenth of a recall in a small project, whose questions meet the same memories
+# a tenth of a recall in a small project, whose questions meet the same memories
+@lru_cache(2_000)
 def _plain_and_opening(content: str, others: str) -> tuple[str, str]:
     text = _plain(content, others)
     return text, diversity.opening(text.partition(_END)[0])

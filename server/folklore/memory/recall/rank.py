@@ -133,9 +133,8 @@ async def read_candidates(
     try:
         return await memory.statements.candidates(search.scope, query), ()
     except Unavailable as error:
-        if (
-            query.near is None or memory.answering is not None
-        ):  # the primary has the vectors
+        # the primary has the vectors
+        if query.near is None or memory.answering is not None:
             raise
         rows = await memory.statements.candidates(
             search.scope, replace(query, near=None)
@@ -466,9 +465,8 @@ def _scores(
         values = weights.scores_of(
             trained[rows], leads(trained)[rows], np.array(list(confidence.values()))
         )
-        values *= bool(
-            search.words.words or search.words.dates
-        )  # of what answers signs alone, nothing can be said
+        # of what answers signs alone, nothing can be said
+        values *= bool(search.words.words or search.words.dates)
         scores = dict(zip(confidence, values.round(3).tolist(), strict=True))
         if least is None and max(confidence.values(), default=0.0) < weights.floor:
             most = min(most, numbers.MOST_WEAK)

@@ -64,9 +64,8 @@ async def merge(
             hint="Leave it out: id is the one that remains.",
         )
     namespace = await _namespace(context, request, others)
-    for _ in range(
-        _TRIES
-    ):  # the text is embedded before the transaction, which must find the same states
+    # the text is embedded before the transaction, which must find the same states
+    for _ in range(_TRIES):
         read = await read_memories(context, namespace.id, [request.id, *others])
         sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
         fields = _united(read[request.id], sources, values)

@@ -104,9 +104,8 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     if request.revision is not None:
         present = await _read(context, namespace, request.id)
         require_revision(request.id, present.revision, request.revision, hint=_CHANGED)
-    for _ in range(
-        _TRIES
-    ):  # the text is embedded before the transaction, which must find the same last change
+    # the text is embedded before the transaction, which must find the same last change
+    for _ in range(_TRIES):
         last, undone = await _last_change(context, namespace, request)
         text = last.before.get("content")
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
@@ -296,9 +295,8 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
             "comes without a change.",
             hint="Give at least one field, such as content.",
         )
-    draft = Draft(
-        **{"content": "unchanged", **values}
-    )  # a draft needs content; it is not written unless given
+    # a draft needs content; it is not written unless given
+    draft = Draft(**{"content": "unchanged", **values})
     checked = check_draft(draft, prefix="", now=context.now, zone=context.zone)
     refuse_null_words(checked.tags, "tags")
     columns = columns_of(checked)

@@ -140,9 +140,8 @@ def resolve(
     for memory in batch:
         exists = memory.id in existing.ids
         holder = existing.holder(memory)
-        if (
-            policy == "overwrite" and last[memory.id] != memory.line
-        ):  # a later line of its id overwrites it
+        # a later line of its id overwrites it
+        if policy == "overwrite" and last[memory.id] != memory.line:
             resolution.duplicates.append(memory)
         elif policy == "overwrite" and exists:
             former = present.get(memory.id)

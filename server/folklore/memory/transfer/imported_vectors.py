@@ -80,9 +80,8 @@ class ImportedVectors:
         pending = frozenset(memory.id for memory in without if computed is None)
         if self._model is None or len(without) == len(batch):
             return computed, pending
-        if (
-            computed is not None and computed.model != self._model.id
-        ):  # another model became active meanwhile
+        # another model became active meanwhile
+        if computed is not None and computed.model != self._model.id:
             return await self.vectors(
                 [replace(memory, vector=None) for memory in batch]
             )
@@ -135,9 +134,8 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
     if not rows:
         return frozenset()
     lines, vectors = zip(*rows, strict=True)
-    with np.errstate(
-        invalid="ignore"
-    ):  # a vector with NaN or infinity has no length near 1 either
+    # a vector with NaN or infinity has no length near 1 either
+    with np.errstate(invalid="ignore"):
         lengths = np.linalg.norm(_rows(vectors), axis=1)
     wrong = {
         line

@@ -127,9 +127,8 @@ async def import_chunks(
                 report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
                 await importer.take(line)
                 if taken % _AT_ONCE == 0:
-                    await asyncio.sleep(
-                        0
-                    )  # the server answers other requests meanwhile
+                    # the server answers other requests meanwhile
+                    await asyncio.sleep(0)
             report.seconds = monotonic() - began
             progress()
         await importer.finish()
@@ -304,9 +303,8 @@ class _Importer:
             **times,
         )
         vector = memory.vector
-        if (
-            vector is not None and checked.content != memory.draft.content
-        ):  # the vector of another text
+        # the vector of another text
+        if vector is not None and checked.content != memory.draft.content:
             self.report.ignore("embedding", source.place() or f"line {source.number}")
             vector = None
         language = detected_language(checked)

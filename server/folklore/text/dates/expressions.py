@@ -545,9 +545,8 @@ def _ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
     if ends := _complete_ends(first, last, clock):
         return ends
     ends = _complete_ends(*_completed(first, last), clock)
-    if (
-        ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31)
-    ):  # 30 to 2 May
+    # 30 to 2 May
+    if ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31):
         return None
     return ends
 
@@ -562,9 +561,8 @@ def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period]
         return start, _next_time(*end_time, clock.moved(start.low))
     if end_time and start.low > end.low:  # 22:00 to 6:00
         start = _period(first, clock.moved(clock.shifted(-1, "day"))) or start
-    if (
-        start.recurring
-    ):  # Monday to Friday, October to February 2024: the latest start before the end
+    # Monday to Friday, October to February 2024: the latest start before the end
+    if start.recurring:
         start = _period(first, clock.moved(end.low)) or start
     return start, end
 

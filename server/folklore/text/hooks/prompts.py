@@ -32,9 +32,8 @@ _WORDS = 10
 _CHARACTERS = 80
 _REST = 2
 _CODE = re.compile(r"[\d_/`\\]|\w\.\w|[a-z][A-Z]")
-_UNSPACED = re.compile(
-    "[\u3040-\u30ff\u3400-\u9fff]{3}"
-)  # about a word of a script without spaces
+# about a word of a script without spaces
+_UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]{3}")
 
 
 def asked(prompt: str) -> str:

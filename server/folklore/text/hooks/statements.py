@@ -64,9 +64,8 @@ def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
     )
     stated: dict[str, None] = {}
     for previous, sentence in pairwise(["", *sentences]):
-        if _states(
-            sentence, of_person
-        ):  # "Write that down." is about the sentence before it
+        # "Write that down." is about the sentence before it
+        if _states(sentence, of_person):
             stated |= dict.fromkeys(
                 [sentence if _is_long(_NOTES.sub("", sentence)) else previous]
             )

@@ -220,9 +220,8 @@ class QuestionWords:
     def places(self, text: str) -> list[tuple[int, int, str, float]]:
         """Return where a text holds words of the question, in order: begin, end, the word and its weight."""
         lower = text.lower()
-        if len(lower) != len(
-            text
-        ):  # a few letters have longer forms, and the places would be wrong
+        # a few letters have longer forms, and the places would be wrong
+        if len(lower) != len(text):
             lower = text
         matches: list[tuple[int, int, str, float]] = []
         for word in self.words:

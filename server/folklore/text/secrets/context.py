@@ -216,9 +216,8 @@ def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
         return
     if value.form not in ("set", "prose") and _EXPANSION.search(before):
         return  # $PASSWORD is the value of a variable
-    if text.startswith("PASS:", start) or not _is_secret(
-        name, value
-    ):  # the result of a test
+    # the result of a test
+    if text.startswith("PASS:", start) or not _is_secret(name, value):
         return
     yield Secret(name.kind, value.start, value.end)
 
@@ -262,18 +261,16 @@ def _cut(value: str, form: str | None) -> str:
 
 def _is_secret(name: _Name, value: _Value) -> bool:
     if name.kind == "password":
-        if (
-            value.form == "next" and kinds_of_characters(value.text) < 3
-        ):  # a word of the sentence, not "password qW9!x"
+        # a word of the sentence, not "password qW9!x"
+        if value.form == "next" and kinds_of_characters(value.text) < 3:
             return False
         return is_password(value.text, stated=value.stated)
     if value.form in ("purpose", "next") and not (
         name.qualified and len(value.text) >= 16
     ):
         return False
-    if value.form == "next" and HEXADECIMAL.match(
-        value.text
-    ):  # the fingerprint of a signing key
+    # the fingerprint of a signing key
+    if value.form == "next" and HEXADECIMAL.match(value.text):
         return False
     return is_token(
         value.text, stated=value.form == "set" or value.stated, qualified=name.qualified

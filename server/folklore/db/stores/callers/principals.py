@@ -115,9 +115,8 @@ class Principals(Store):
 
         On Citus a transaction that wrote to principals could deadlock with the last use of another token.
         """
-        for _ in range(
-            3
-        ):  # the next statement sees a row that another process inserted meanwhile
+        # the next statement sees a row that another process inserted meanwhile
+        for _ in range(3):
             async with self._database.transaction() as session:
                 principal = await session.row(
                     "principals/ensure", id=principal_id, name=token.principal

@@ -25,9 +25,8 @@ _FIRST_RECORD = re.compile(
 _CHUNK = 1024 * 1024
 _LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
 _NOT_SPACE = re.compile(r"[^\s,]")
-_BROKEN = re.compile(
-    "[\udc80-\udcff]"
-)  # bytes that are not UTF-8, as `surrogateescape` decodes them
+# bytes that are not UTF-8, as `surrogateescape` decodes them
+_BROKEN = re.compile("[\udc80-\udcff]")
 _HINT = "Export it again, or leave it out."
 _decode = json.JSONDecoder().raw_decode
 

@@ -207,9 +207,8 @@ def line_of(fields: Mapping[str, Any]) -> bytes:
 def id_of(*parts: str) -> str:
     """Return the id of a record of another system, always the same for the same parts."""
     name = "\x1f".join(("folklore:import", *parts))
-    return str(
-        uuid5(NAMESPACE_URL, name.encode(errors="replace").decode())
-    )  # half a surrogate pair has no UTF-8
+    # half a surrogate pair has no UTF-8
+    return str(uuid5(NAMESPACE_URL, name.encode(errors="replace").decode()))
 
 
 def cues_of(*phrases: str) -> list[str]:

@@ -209,9 +209,8 @@ def _page_lines(
     counts: dict[str, int] = {}
     for headings, line, text in _sections(page.text):
         where = " > ".join(headings)
-        counts[where] = (
-            counts.get(where, 0) + 1
-        )  # equal headings and the parts of a long section differ by their order
+        # equal headings and the parts of a long section differ by their order
+        counts[where] = counts.get(where, 0) + 1
         heading = where or title
         begins = page.lines_before + line
         if index and _only_links(text, folder):
