@@ -14,7 +14,6 @@ from folklore import text
 from folklore.errors import InvalidInput
 from folklore.text import (
     arguments,
-    byline,
     clean,
     cues,
     difference,
@@ -28,7 +27,7 @@ from folklore.text import (
     tokens,
     words,
 )
-from folklore.text.dates import date_terms, expressions, translation, zones
+from folklore.text.dates import byline, date_terms, expressions, translation, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
 from folklore.text.hooks import (
     edits,
@@ -97,7 +96,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     ),
     "hooks.injected.encoded": injected.encoded, "hooks.injected.without_blocks": injected.without_blocks,
     "hooks.marks.neutralised": marks.neutralised, "hooks.marks.mark_places": marks.mark_places,
-    "byline.byline": lambda it: byline.byline(it, it, None, UTC),
+    "dates.byline.byline": lambda it: byline.byline(it, it, None, UTC),
     "cues.as_text": lambda it: cues.as_text([it, it]), "cues.distinct": lambda it: cues.distinct([it, it[1:]]),
     "cues.phrase": cues.phrase, "cues.fits": lambda it: cues.fits(it, it),
     "cues.brings_words": lambda it: cues.brings_words(it, [it]),

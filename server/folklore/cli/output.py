@@ -18,7 +18,7 @@ from folklore.memory import serializers
 from folklore.memory.ids import short
 from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.dates.zones import in_zone
 from folklore.text.difference import Part, changed_lines

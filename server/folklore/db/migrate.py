@@ -18,7 +18,6 @@ from folklore.db.requirements import Unmet, read_unmet, refuse, unmet
 from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
 from folklore.db.sql_loader import statement
-from folklore.db.stores.postings import PACKED_AT_ONCE
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 from folklore.phases import phase
 
@@ -28,6 +27,7 @@ _OLDEST_POSTGRES = 15
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _LARGE = 250  # memories of a namespace whose words a migration packs
 _OLDEST_PGVECTOR = (0, 8, 0)
+_PACKED_AT_ONCE = 2_000  # memories whose words one transaction packs
 # A command of a migration: up to a semicolon outside of comments, texts and bodies of functions.
 _COMMAND = re.compile(
     r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+",
@@ -261,15 +261,19 @@ async def _pack_words(connection: asyncpg.Connection) -> None:
     due = statement("postings/due")
     begin = statement("postings/begin")
     pack = statement("postings/pack")
-    rows = await connection.fetch(due.sql, *due.arguments({"most": PACKED_AT_ONCE}))
+    rows = await connection.fetch(due.sql, *due.arguments({"most": _PACKED_AT_ONCE}))
     for namespace in [row["namespace"] for row in rows if row["fresh"] >= _LARGE]:
-        packed = PACKED_AT_ONCE
-        while packed == PACKED_AT_ONCE:
+        packed = _PACKED_AT_ONCE
+        while packed == _PACKED_AT_ONCE:
             async with connection.transaction():
                 first = await connection.fetchval(
                     begin.sql, *begin.arguments({"namespace": namespace})
                 )
-                values = {"namespace": namespace, "next": first, "most": PACKED_AT_ONCE}
+                values = {
+                    "namespace": namespace,
+                    "next": first,
+                    "most": _PACKED_AT_ONCE,
+                }
                 packed = await connection.fetchval(
                     pack.sql, *pack.arguments(values), timeout=_LONGEST_SECONDS
                 )

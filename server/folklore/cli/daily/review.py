@@ -35,7 +35,7 @@ from folklore.memory.service import Operations
 from folklore.memory.service.code import confirmation
 from folklore.model import Draft, Memory
 from folklore.phases import phase
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 
 # Found here and not by an operation: only this process has the working copy.
 _STALE: Literal["stale"] = "stale"

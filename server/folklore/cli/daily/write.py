@@ -25,7 +25,7 @@ from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult, StoreResult
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 from folklore.text.entities.finder import find_entities
 from folklore.text.tags import MAX_TAGS
 

@@ -18,7 +18,7 @@ from folklore.lazy import jinja2
 from folklore.memory.ids import short
 from folklore.model import Memory
 from folklore.text.amounts import amount
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.dates.zones import in_zone
 

@@ -20,7 +20,7 @@ from folklore.model import Memory, Recalled, Replaced
 from folklore.ranking.injection import IGNORED, Form, forms, is_worth_whole
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import asked

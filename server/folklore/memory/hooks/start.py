@@ -18,7 +18,7 @@ from folklore.model import Filters, Memory, Replaced
 from folklore.ranking.diversity import newest_first
 from folklore.text import tokens
 from folklore.text.amounts import amount
-from folklore.text.byline import byline
+from folklore.text.dates.byline import byline
 from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 
