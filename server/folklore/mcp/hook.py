@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ConfigDict
 
-from folklore.mcp.tools import READS, Meta, ToolSpec, arguments_of
+from folklore.mcp.tools import READS, Meta, ToolSpec, arguments_of, session_of
 from folklore.memory.requests import HookRequest, Part
 from folklore.memory.results import HookAnswer
 from folklore.memory.serializers import JsonDict
@@ -31,14 +31,17 @@ class _Lenient(Part):
 
 
 HookArguments = arguments_of(
-    HookRequest, {"directory", "source"}, {"cwd": (str, "")}, _Lenient
+    HookRequest, {"directory", "source", "client_session"}, {"cwd": (str, "")}, _Lenient
 )
 
 
-async def client_hook(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
+async def client_hook(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Answer a hook of an assistant in the form that clients read, or with nothing."""
     fields = arguments.model_dump(exclude={"cwd"})
-    answer = await service.call(HookRequest(**fields, directory=arguments.cwd))
+    request = HookRequest(
+        **fields, directory=arguments.cwd, client_session=session_of(meta)
+    )
+    answer = await service.call(request)
     if not answer.text:
         if arguments.event == _PLAIN:
             return {}

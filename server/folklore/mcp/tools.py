@@ -174,7 +174,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         memories=_with_keys(drafts, meta),
         namespace=arguments.namespace,
         single=arguments.memories is None,
-        client_session=_session(meta),
+        client_session=session_of(meta),
     )
     return serializers.stored(await service.call(request))
 
@@ -185,7 +185,7 @@ async def memory_recall(service: Operations, arguments: Any, meta: Meta) -> Json
     verify stale ones.
     """
     return await _answer(
-        service, requests.RecallRequest, arguments, client_session=_session(meta)
+        service, requests.RecallRequest, arguments, client_session=session_of(meta)
     )
 
 
@@ -199,7 +199,7 @@ async def memory_get(service: Operations, arguments: Any, meta: Meta) -> JsonDic
     text was cut.
     """
     request = requests.GetRequest(
-        ids=tuple(map(UUID, arguments.ids)), client_session=_session(meta)
+        ids=tuple(map(UUID, arguments.ids)), client_session=session_of(meta)
     )
     result = await service.call(request)
     return serializers.fitted(serializers.got(result), arguments.max_tokens)
@@ -218,7 +218,7 @@ async def memory_update(service: Operations, arguments: Any, meta: Meta) -> Json
     fields = _given(arguments)
     changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
     request = requests.UpdateRequest(
-        **fields, changes=changes, client_session=_session(meta)
+        **fields, changes=changes, client_session=session_of(meta)
     )
     return serializers.record(await service.call(request))
 
@@ -249,7 +249,7 @@ async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> J
     return serializers.status(await service.call(requests.StatusRequest()))
 
 
-def _session(meta: Meta) -> str:
+def session_of(meta: Meta) -> str:
     """Return the id of the client's session, empty if it names none."""
     return str(meta.get(_SESSION_ID, ""))[:_LONGEST_ID]
 

@@ -532,7 +532,8 @@ class HookRequest(Request, Returns[results.HookAnswer]):
 
     `directory` is the one that the assistant works in; `message` its last words, `source` what started the session. A
     call of a tool has the `tool`, its arguments as `tool_input`, and afterwards what it returned or the `error`; an
-    edit may have a `path` with the new `text`, or the `content` of a new file, or a patch as `command` instead.
+    edit may have a `path` with the new `text`, or the `content` of a new file, or a patch as `command` instead. With
+    `client_session`, a question of that session may become a cue of a memory that the prompt or the message quotes.
     """
 
     event: str = "UserPromptSubmit"
@@ -549,6 +550,7 @@ class HookRequest(Request, Returns[results.HookAnswer]):
     tool_input: ToolArguments = {}
     tool_response: ToolResponse = None
     error: LongText = ""
+    client_session: str | None = None
 
 
 class StatementsRequest(Request, Returns[tuple[results.Statement, ...]]):

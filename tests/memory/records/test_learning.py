@@ -14,7 +14,7 @@ from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.memory.caches import AskedQuestion
 from folklore.memory.records.learning import teach_used
-from folklore.memory.requests import GetRequest, UpdateRequest
+from folklore.memory.requests import GetRequest, PauseRequest, UpdateRequest
 from folklore.model import Access, Caller, Draft, Grant, Memory, Role
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
@@ -94,6 +94,63 @@ async def test_what_was_changed_or_stored_again_was_used_too(
     await use(ask, id_)
 
     assert (await memory_of(app, id_)).learned == (QUESTION,)
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda ask, text: ask("client_hook", event="Stop", message=text),
+        lambda ask, text: ask("client_hook", prompt=text),
+        lambda ask, text: ask("memory_store", content=text),
+    ],
+    ids=["last words", "prompt", "stored memory"],
+)
+@pytest.mark.parametrize(
+    ("text", "learned"),
+    [
+        ("So the outgoing calls go through shop/http.py now.", (QUESTION,)),
+        ("Purchase calls are retried, as {id} says.", (QUESTION,)),
+        ("Nothing of that helps here.", ()),
+    ],
+    ids=["in its words", "by its id", "not at all"],
+)
+async def test_what_the_session_quotes_was_used_too(
+    ask: Ask,
+    app: App,
+    use: Callable[[Ask, str], Awaitable[object]],
+    text: str,
+    learned: tuple[str, ...],
+) -> None:
+    id_ = await stored(ask, HTTP)
+    other = await stored(ask, "The purchase call needs a decorator.")
+    await ask("memory_recall", query=QUESTION)
+
+    await use(ask, text.replace("{id}", id_))
+
+    assert (await memory_of(app, id_)).learned == learned
+    assert (await memory_of(app, other)).learned == ()
+
+
+async def test_a_paused_session_teaches_nothing(ask: Ask, app: App) -> None:
+    id_ = await stored(ask, HTTP)
+    await ask("memory_recall", query=QUESTION)
+    await app.service.call(PauseRequest())
+
+    await ask("client_hook", event="Stop", message=HTTP)
+
+    assert (await memory_of(app, id_)).learned == ()
+
+
+async def test_what_replaces_a_found_memory_learns_the_question(
+    ask: Ask, app: App
+) -> None:
+    old = await stored(ask, HTTP)
+    await ask("memory_recall", query=QUESTION)
+
+    new = await stored(ask, "Each client waits by itself.", supersedes=old)
+
+    assert (await memory_of(app, new)).learned == (QUESTION,)
+    assert (await memory_of(app, old)).learned == ()
 
 
 async def test_of_several_questions_each_memory_learns_the_latest_that_found_it(

@@ -13,6 +13,7 @@ from folklore.memory.hooks import moments, start, store_request
 from folklore.memory.hooks.matches import inject, matches_of
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.hooks.stated import record_quotations, record_statements
+from folklore.memory.records import learning
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import LIKELY
@@ -81,4 +82,5 @@ async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnsw
         "prompt": without_private(request.prompt),
         "message": without_private(request.message),
     }
+    learning.teach_quoted(context, request.client_session, *texts.values())
     return await answer(context, scope, request.model_copy(update=texts))

@@ -201,6 +201,11 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
     return Paused(until, name or None)
 
 
+def quoting_of(text: str, *others: str) -> Quoting:
+    """Return the beginning of a text and other texts, without injected notes, as what may quote memories."""
+    return Quoting.of(without_blocks("\n".join([text[:_COMPARED], *others])))
+
+
 async def record_quotations(
     ledger: Injections,
     namespaces: Sequence[UUID],
@@ -221,14 +226,8 @@ async def record_quotations(
     writings = await ledger.written(
         namespaces=namespaces, caller=session.caller, since=since
     )
-    quoting = without_blocks(
-        "\n".join([text[:_COMPARED], *(one.content for one in writings)])
-    )
-    read = Quoting.of(quoting)
-    quoted = [
-        note
-        for note in unused
-        if str(note.memory) in quoting or read.quotes(note.content)
-    ]
+    contents = [one.content for one in writings]
+    quoting = quoting_of(text, *contents)
+    quoted = [note for note in unused if quoting.uses(note.memory, note.content)]
     if quoted:
         await ledger.use(quoted, session, "quoted", now=now)

@@ -1,10 +1,20 @@
 """Cues learned from questions of `memory_recall`: what a session asked before it used a memory, or stored one.
 
+A use is what counts as one of an injected note too: a memory is read, changed, stored again, superseded or quoted.
+
 Only questions that a tool call brought are kept, for half an hour, in this process: never what a person typed into a
 prompt, which hooks read. Who may not write to a namespace teaches its memories nothing.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable
+import asyncio
+from collections.abc import (
+    Callable,
+    Collection,
+    Hashable,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from itertools import islice
 from uuid import UUID
 
@@ -14,11 +24,12 @@ from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.caches import AskedQuestion, best_results
 from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.hooks.stated import quoting_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
 from folklore.memory.requests import RecallRequest
 from folklore.memory.usage import query_digest
-from folklore.model import Answer
+from folklore.model import Answer, Memory
 from folklore.text import names
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 
@@ -63,13 +74,83 @@ def teach_used(
 ) -> None:
     """Add to each used memory the latest question that found it, after the answer, if it brings new words."""
     questions = _questions(context, client_session, namespace)
+    found = _found_by(questions)
+    _teach(
+        context, namespace, [id_ for id_ in ids if id_ in found], _latest_of(questions)
+    )
+
+
+def teach_successors(
+    context: RequestContext,
+    client_session: str | None,
+    namespace: str,
+    superseded: Mapping[UUID, UUID],
+) -> None:
+    """Add to each new memory the latest question that found the one that it superseded, after the answer."""
+    questions = _questions(context, client_session, namespace)
+    found = _found_by(questions)
+    ids = [new for new, older in superseded.items() if older in found]
+    _teach(context, namespace, ids, _latest_of(questions, superseded))
+
+
+def teach_quoted(
+    context: RequestContext, client_session: str | None, *texts: str
+) -> None:
+    """Add to each memory that these texts quote, or name by id, the latest question that found it, after the answer."""
+    session = _session(context, client_session)
+    if session is None:
+        return
+    found = _found_by(context.memory.asked.latest(session, context.now))
+    if found:
+        work = _teach_quoted(context, client_session, found, texts)
+        context.memory.go_on(work)
+
+
+async def _teach_quoted(
+    context: RequestContext,
+    client_session: str | None,
+    found: Collection[UUID],
+    texts: tuple[str, ...],
+) -> None:
+    memory = context.memory
+    try:
+        readable = [namespace.id for namespace in await memory.find_namespaces(())]
+        read = await memory.memories.get(readable, list(found))
+    except FolkloreError as error:
+        log.warning("cues_not_learned", count=len(found), reason=error.message)
+        return
+    memories = [item for _, item in read]
+    for namespace, ids in (await asyncio.to_thread(_quoted, memories, texts)).items():
+        questions = _questions(context, client_session, namespace)
+        if questions:
+            taught = ids[:_MOST_TAUGHT]
+            await _learn(context, namespace, taught, _latest_of(questions))
+
+
+def _quoted(memories: Iterable[Memory], texts: Iterable[str]) -> dict[str, list[UUID]]:
+    """Return the ids of the memories that these texts quote, or name by id, by namespace."""
+    quoting = quoting_of("\n".join(texts))
+    quoted: dict[str, list[UUID]] = {}
+    for memory in memories:
+        if quoting.uses(memory.id, memory.content):
+            quoted.setdefault(memory.namespace, []).append(memory.id)
+    return quoted
+
+
+def _found_by(questions: Iterable[AskedQuestion]) -> set[UUID]:
+    return {id_ for question in questions for id_ in question.found}
+
+
+def _latest_of(
+    questions: Sequence[AskedQuestion], superseded: Mapping[UUID, UUID] | None = None
+) -> _Choice:
+    """Return the choice of the latest question that found a memory, or the one that it superseded."""
 
     def choose(state: State) -> Iterable[AskedQuestion]:
-        asked = (question for question in questions if state.id in question.found)
-        return islice(asked, 1)
+        found = state.id if superseded is None else superseded[state.id]
+        return islice((item for item in questions if found in item.found), 1)
 
-    found = {id_ for question in questions for id_ in question.found}
-    _teach(context, namespace, [id_ for id_ in ids if id_ in found], choose)
+    return choose
 
 
 def teach_stored(

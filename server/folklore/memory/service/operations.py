@@ -107,11 +107,32 @@ def _record_store(
     session = request.client_session
     learning.teach_used(context, session, result.namespace, confirmed)
     learning.teach_stored(context, session, result.namespace, new)
+    _teach_written(context, request, result)
     service.usage().metrics.stored(len(result.stored))
     for item in result.refused:
         error = error_from_code(item.code, f"{item.field}: {item.reason}")
         error.namespace = result.namespace
         service.on_denial(request.operation, error)
+
+
+def _teach_written(
+    context: RequestContext, request: of.StoreRequest, result: StoreResult
+) -> None:
+    """Teach what new memories superseded and quote."""
+    refused = {item.index for item in result.refused}
+    drafts = [
+        draft
+        for index, draft in enumerate(request.memories)
+        if index not in refused and isinstance(draft, Draft)
+    ]
+    successors = {
+        item.id: draft.supersedes
+        for item, draft in zip(result.stored, drafts, strict=False)
+        if draft.supersedes is not None
+    }
+    session = request.client_session
+    learning.teach_successors(context, session, result.namespace, successors)
+    learning.teach_quoted(context, session, *(draft.content for draft in drafts))
 
 
 def _record_use(

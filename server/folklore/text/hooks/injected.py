@@ -42,12 +42,18 @@ class Quoting:
 
     text: str
     sequences: frozenset[tuple[str, ...]]
+    # The text as it was written, for ids.
+    source: str
 
     @classmethod
     def of(cls, text: str) -> Quoting:
         """Read a text."""
         spelled = plain(text)
-        return cls(spelled, frozenset(_sequences(spelled.split())))
+        return cls(spelled, frozenset(_sequences(spelled.split())), text)
+
+    def uses(self, id_: object, note: str) -> bool:
+        """Return whether the text names a note by its id, or quotes it."""
+        return str(id_) in self.source or self.quotes(note)
 
     def quotes(self, note: str) -> bool:
         """Return whether the text holds five words of a note in sequence, or most of all its words by weight."""
