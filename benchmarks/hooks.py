@@ -33,9 +33,10 @@ from benchmarks.metrics import mean, percentile
 from benchmarks.moments import Moment, others, read_cues, read_moments, with_cues
 from benchmarks.sets import read_set
 from benchmarks.store import Store, open_store
+from folklore.contract.hooks import HookRequest
+from folklore.contract.ids import short
+from folklore.contract.memories import ListRequest
 from folklore.engine import Engine
-from folklore.memory.ids import short
-from folklore.memory.requests import HookRequest, ListRequest
 from folklore.memory.service import Service
 from folklore.text.tokens import estimate
 

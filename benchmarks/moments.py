@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.sets import RetrievalSet, evenly
-from folklore.memory.requests import CHANGEABLE, HookRequest
+from folklore.contract.hooks import HookRequest
+from folklore.contract.memories import CHANGEABLE
 
 _FIELDS = (*CHANGEABLE, "idempotency_key")
 # The calls of tools as Claude Code passes them on.

@@ -39,9 +39,9 @@ from benchmarks import throughput
 from benchmarks.latency import call, command
 from folklore.app import App
 from folklore.config import load_settings
+from folklore.contract.recall import RecallRequest
 from folklore.db.session import Row, Session
 from folklore.engine import Engine
-from folklore.memory.requests import RecallRequest
 
 Figures = dict[str, dict[str, float]]
 

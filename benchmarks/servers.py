@@ -30,8 +30,8 @@ def _trivial_tool() -> ToolSpec:
 
     from mcp.types import ToolAnnotations
 
+    from folklore.contract.requests import Part
     from folklore.mcp.tools import ToolSpec
-    from folklore.memory.requests import Part
 
     class Arguments(Part):
         text: str

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from folklore.contract.memories import CHANGEABLE
 from folklore.errors import InvalidInput
-from folklore.memory.requests import CHANGEABLE
 
 # memory_store knows no position: the order within a session follows from the order of storing.
 _FIELDS = (*CHANGEABLE, "idempotency_key", "supersedes", "supersede_reason", "related")

@@ -24,13 +24,9 @@ from uuid import UUID
 
 import asyncpg
 
-from folklore.db.database import Database, PoolLimits
-from folklore.db.migrate import migrate
-from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.requests import (
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import (
     Changes,
-    FiltersRequest,
     ForgetRequest,
     GetRequest,
     ListRequest,
@@ -40,6 +36,10 @@ from folklore.memory.requests import (
     UndoRequest,
     UpdateRequest,
 )
+from folklore.db.database import Database, PoolLimits
+from folklore.db.migrate import migrate
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.service import Service
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Link, Memory

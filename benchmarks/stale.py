@@ -21,8 +21,9 @@ import click
 
 from benchmarks.store import open_store
 from folklore.app import App
+from folklore.contract.memories import StoreRequest
+from folklore.contract.recall import RankingRequest, RecallRequest
 from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.requests import RankingRequest, RecallRequest, StoreRequest
 from folklore.memory.service import Service
 from folklore.model import Draft
 

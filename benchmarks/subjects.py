@@ -21,7 +21,7 @@ import click
 from benchmarks.command_line import main, print_json, print_table, track
 from benchmarks.moments import Moment, read_cues, read_moments, with_cues
 from benchmarks.store import open_store
-from folklore.memory.requests import StoreRequest
+from folklore.contract.memories import StoreRequest
 from folklore.model import Draft
 
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import asyncpg
 
+from folklore.contract.jobs import RunReport
 from folklore.db.database import Database
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.jobs.scheduler import Lease, Runner
 from folklore.memory.context import MemoryContext
-from folklore.memory.results import RunReport
 from tests.person import NOON
 
 DAY = timedelta(days=1)

@@ -8,32 +8,28 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, cast
 from uuid import UUID
 
-from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.recall.pipeline import answer
-from folklore.memory.recall.values import Question
-from folklore.memory.requests import (
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import (
     Changes,
-    CreateTokenRequest,
-    FiltersRequest,
     ForgetRequest,
+    ForgetResult,
     GetRequest,
     HistoryRequest,
     ListRequest,
     RelateRequest,
+    RelateResult,
     RelationChange,
-    Result,
-    Returns,
-    SearchRequest,
     StoreRequest,
+    StoreResult,
     UndoRequest,
     UpdateRequest,
 )
-from folklore.memory.results import (
-    CreatedToken,
-    ForgetResult,
-    RelateResult,
-    StoreResult,
-)
+from folklore.contract.people import CreatedToken, CreateTokenRequest
+from folklore.contract.recall import SearchRequest
+from folklore.contract.requests import Result, Returns
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.recall.pipeline import answer
+from folklore.memory.recall.values import Question
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 

@@ -13,11 +13,11 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from folklore.contract.memories import GetRequest
+from folklore.contract.people import CreatedToken, RevokeTokensRequest
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import GetRequest, RevokeTokensRequest
-from folklore.memory.results import CreatedToken
 from folklore.model import Draft, Memory
 from tests.person import Person
 from tests.servers import HttpServer

@@ -8,9 +8,9 @@ import pytest
 
 from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
+from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.errors import DatabaseUnavailable
-from folklore.memory.requests import RecallRequest
 from tests.servers import free_port
 from tests.waiting import STUCK
 

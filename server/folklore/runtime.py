@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 from folklore.backup import archive as archive_files, encryption, operations, upgrade
 from folklore.config import Settings, expanded
+from folklore.contract.health import BackupInfo
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
 from folklore.db.standby import Standby
@@ -32,7 +33,6 @@ from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory.active_model import ActiveModel, Build, ModelSource
 from folklore.memory.context import MemoryContext
-from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
 
 # Seconds that a store waits for its embeddings, by which similar memories are found, and the end of a process for those

@@ -33,12 +33,14 @@ from folklore.backup.operations import (
 )
 from folklore.backup.programs import _without_password, find_programs
 from folklore.config import Settings
+from folklore.contract.health import BackupsRequest
+from folklore.contract.memories import StoreRequest
+from folklore.contract.recall import RecallRequest
 from folklore.db.database import Moment
 from folklore.db.databases import Databases, _beginning, _named, address_of
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
-from folklore.memory.requests import BackupsRequest, RecallRequest, StoreRequest
 from folklore.model import Draft
 from folklore.runtime import database_address
 from tests.background_jobs import BackgroundJobs, everything

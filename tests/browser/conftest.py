@@ -25,8 +25,8 @@ from playwright.async_api import (
     async_playwright,
 )
 
+from folklore.contract.namespaces import CreateNamespaceRequest
 from folklore.embedding.protocol import Embedder
-from folklore.memory.requests import CreateNamespaceRequest
 from folklore.model import Draft, Relation
 from tests import ROOT
 from tests.conftest import Cluster

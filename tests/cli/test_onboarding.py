@@ -26,19 +26,19 @@ from mcp import Client, StdioServerParameters
 from folklore import pip_install
 from folklore.cli.main import outcome
 from folklore.config import Settings
+from folklore.contract.namespaces import ListNamespacesRequest
+from folklore.contract.people import (
+    AuditRequest,
+    Invitation,
+    InviteRequest,
+    JoinRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.http.server import health
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
 from folklore.memory.auth.tokens import digest_of, key_of, with_checksum
-from folklore.memory.requests import (
-    AuditRequest,
-    InviteRequest,
-    JoinRequest,
-    ListNamespacesRequest,
-    ListTokensRequest,
-    RevokeTokensRequest,
-)
-from folklore.memory.results import Invitation
 from tests import ROOT
 from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from folklore.app import App
+from folklore.contract.hooks import HookRequest
+from folklore.contract.review import ReviewRequest
 from folklore.db.database import Database
 from folklore.errors import NotFound
-from folklore.memory.requests import HookRequest, ReviewRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.memory.auth.test_isolation import holder
 from tests.person import NOON, Person

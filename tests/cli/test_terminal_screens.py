@@ -8,8 +8,8 @@ import pytest
 
 from folklore.cli import screen
 from folklore.cli.output import print_checks
+from folklore.contract.health import Check
 from folklore.engine import Engine
-from folklore.memory.results import Check
 from folklore.phases import show_phases
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.terminal import on_terminal

@@ -4,11 +4,12 @@ import asyncpg
 import pytest
 
 from folklore.cli.operate.doctor import check_token
+from folklore.contract.memories import ListRequest
+from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.db.distribute import distribute
 from folklore.errors import FolkloreError, Refused
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import ListRequest, RecallRequest
 from tests.person import Person
 
 SPACES = ("alpha", "beta", "gamma")

@@ -10,6 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
+from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database
 from folklore.db.stores.models import Models
 from folklore.embedding.http_client import Address, CircuitBreaker
@@ -19,7 +20,6 @@ from folklore.embedding.request_formats import OllamaFormat, OpenAIFormat
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import RecallRequest
 from tests.person import Person
 
 Handler = (

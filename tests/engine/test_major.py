@@ -22,6 +22,15 @@ from folklore.backup.contents import Contents, read_contents
 from folklore.backup.programs import Programs
 from folklore.backup.upgrade import upgrade_engine
 from folklore.config import Settings
+from folklore.contract.memories import (
+    Changes,
+    ForgetRequest,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    UpdateRequest,
+)
+from folklore.contract.people import CreateTokenRequest
 from folklore.db.database import Moment
 from folklore.db.databases import address_of
 from folklore.engine import Engine, OlderData
@@ -29,15 +38,6 @@ from folklore.engine.binaries import MAJOR
 from folklore.engine.files import EnginePaths
 from folklore.engine.upgrade import require_none
 from folklore.errors import DiskFull, EngineFailed
-from folklore.memory.requests import (
-    Changes,
-    CreateTokenRequest,
-    ForgetRequest,
-    RelateRequest,
-    RelationChange,
-    StoreRequest,
-    UpdateRequest,
-)
 from folklore.model import Draft
 from folklore.runtime import start_engine
 from tests.backup.test_backup import rows

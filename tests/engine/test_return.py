@@ -9,10 +9,11 @@ import pytest
 
 from folklore.app import App, running
 from folklore.config import load_settings
+from folklore.contract.memories import StoreRequest
+from folklore.contract.recall import RecallRequest
 from folklore.engine import Engine
 from folklore.errors import DataMissing
 from folklore.http.server.health import Health
-from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.model import Draft
 from folklore.runtime import job_database
 from tests.engine.test_engine import temporary_room

@@ -15,10 +15,11 @@ from starlette.applications import Starlette
 from folklore import __version__
 from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
+from folklore.contract.memories import StoreRequest
+from folklore.contract.people import CreateTokenRequest
 from folklore.db.migrate import migrations
 from folklore.http.server import health
 from folklore.http.server.app import build_app
-from folklore.memory.requests import CreateTokenRequest, StoreRequest
 from folklore.model import Demand, Draft
 from tests.servers import free_port
 

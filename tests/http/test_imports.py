@@ -11,7 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
-from folklore.memory.requests import ListNamespacesRequest, ListRequest
+from folklore.contract.memories import ListRequest
+from folklore.contract.namespaces import ListNamespacesRequest
 from folklore.model import Memory
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import on_http, watched

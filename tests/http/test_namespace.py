@@ -10,7 +10,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from folklore.memory.requests import OPERATIONS
+from folklore.contract.operations import OPERATIONS
 from tests.conftest import Cluster
 from tests.servers import HttpServer, on_http, watched
 from tests.team import Team, bearer, called, connected, library_at, refused

@@ -21,11 +21,11 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from folklore.config import OAuthSettings, Settings
+from folklore.contract.people import ListTokensRequest, RevokeTokensRequest
 from folklore.errors import ConfigInvalid, InvalidInput, Unauthenticated, Unavailable
 from folklore.http import issuer_keys, oauth
 from folklore.http.oauth import JwtIssuer
 from folklore.memory.auth.tokens import ExternalIdentity
-from folklore.memory.requests import ListTokensRequest, RevokeTokensRequest
 from tests.servers import free_port, on_http, watched
 from tests.team import Team, bearer, called, library_at
 from tests.waiting import STUCK

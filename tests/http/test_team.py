@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from folklore.config import Settings
+from folklore.contract.people import AuditRequest, ListTokensRequest
 from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.http.auth import FailedTokens
 from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import AuditRequest, ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import free_port, on_http, serving, watched
 from tests.team import Team, bearer, called, library_at, refused, root

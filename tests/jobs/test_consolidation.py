@@ -5,10 +5,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.reflections import Reflections, Sources
 from folklore.jobs.consolidation import apply_plan, plan_changes
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.person import NOON, Person, contents

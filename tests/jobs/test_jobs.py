@@ -8,13 +8,14 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.namespaces import DeleteNamespaceRequest
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.memory.requests import DeleteNamespaceRequest, FiltersRequest
 from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.embedders import MODEL, ByLetter, Down

@@ -17,6 +17,8 @@ import pytest
 
 from folklore.app import App
 from folklore.config import EmbeddingSettings, JobsSettings, Settings
+from folklore.contract.health import StatusRequest
+from folklore.contract.jobs import JobsInfo
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.errors import DatabaseUnavailable
@@ -26,8 +28,6 @@ from folklore.jobs.scheduler import Lease, Scheduler, cancel
 from folklore.memory.context import MemoryContext
 from folklore.memory.health.checks import Doubt
 from folklore.memory.health.checkup import _jobs
-from folklore.memory.requests import StatusRequest
-from folklore.memory.results import JobsInfo
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
 from tests.embedders import ByLetter, Down, Waiting

@@ -9,19 +9,22 @@ from zoneinfo import ZoneInfo
 import asyncpg
 import pytest
 
+from folklore.contract.memories import ForgetRequest
+from folklore.contract.review import (
+    Activity,
+    ActivityRequest,
+    Attention,
+    AuthorChanges,
+    DayCounts,
+    OverviewRequest,
+    UsesRequest,
+)
 from folklore.db.database import Database
 from folklore.db.stores.events.injections import AssistantSession, Injections, Note
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.ids import new_id
 from folklore.memory.records import activity
-from folklore.memory.requests import (
-    ActivityRequest,
-    ForgetRequest,
-    OverviewRequest,
-    UsesRequest,
-)
-from folklore.memory.results import Activity, Attention, AuthorChanges, DayCounts
 from folklore.memory.usage import query_digest
 from folklore.model import Draft, Relation
 from tests.memory.auth.test_isolation import holder

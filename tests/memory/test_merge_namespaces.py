@@ -8,15 +8,15 @@ from uuid import UUID
 import asyncpg
 import pytest
 
-from folklore.db.stores.events.usage import UsageStore
-from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.requests import (
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.namespaces import (
     DeleteNamespaceRequest,
-    FiltersRequest,
+    MergedNamespaces,
     MergeNamespacesRequest,
     RestoreNamespaceRequest,
 )
-from folklore.memory.results import MergedNamespaces
+from folklore.db.stores.events.usage import UsageStore
+from folklore.errors import Conflict, InvalidInput, NotFound, Refused
 from folklore.model import Draft, Link, Relation
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

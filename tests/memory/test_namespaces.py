@@ -5,11 +5,11 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from folklore.contract.namespaces import CreateNamespaceRequest, RenameNamespaceRequest
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import CreateNamespaceRequest, RenameNamespaceRequest
 from folklore.model import Draft
 from tests import embedders
 from tests.person import NOON, Person, contents

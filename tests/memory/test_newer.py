@@ -7,9 +7,11 @@ from uuid import UUID
 
 import pytest
 
-from folklore.memory import serializers
-from folklore.memory.ids import short
-from folklore.memory.requests import HookRequest, RecallRequest
+from folklore.contract.compact import Format
+from folklore.contract.hooks import HookRequest
+from folklore.contract.ids import short
+from folklore.contract.memories import stored_json
+from folklore.contract.recall import RecallRequest, answer_json
 from folklore.model import Draft, Link, Relation
 from tests.person import NOON, Person, contents
 
@@ -55,8 +57,8 @@ async def test_recall_says_in_every_format_what_a_newer_memory_replaces(
     answer = await person.recall(QUESTION, namespaces=("shop",))
 
     assert contents(answer)[:2] == [NEW.content, OLD.content]
-    for form in get_args(serializers.Format):
-        first, second, *_ = serializers.answer(answer, form)["memories"]
+    for form in get_args(Format):
+        first, second, *_ = answer_json(answer, form)["memories"]
         assert (first["id"], second["id"]) == (str(new), str(old))
         assert first["replaces"] == [{"id": str(old), "when": f"{DAY}T12:00:00Z"}]
         assert "replaces" not in second
@@ -135,7 +137,7 @@ async def test_a_store_asks_once_whether_it_replaces_what_is_on_its_subject(
 
     [item] = result.stored
     assert [older.id for older in item.same_subject] == [old]
-    shown = serializers.stored(result)
+    shown = stored_json(result)
     assert [one["id"] for one in shown["stored"][0]["same_subject"]] == [str(old)]
     assert "Does it replace one in same_subject?" in shown["note"]
 

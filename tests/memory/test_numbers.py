@@ -11,9 +11,10 @@ from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS
 from pydantic import TypeAdapter, ValidationError
 
+from folklore.contract.operations import OPERATIONS
+from folklore.contract.requests import read_request
 from folklore.errors import InvalidInput
 from folklore.mcp.tools import TOOLS
-from folklore.memory.requests import OPERATIONS, read_request
 from folklore.model import Unreadable
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import Person

@@ -11,9 +11,9 @@ from mcp.types import Tool
 from folklore.app import App
 from folklore.cli.main import cli
 from folklore.config import Settings
+from folklore.contract.recall import RankingRequest
 from folklore.http.server.app import build_app
 from folklore.mcp.server import build_server
-from folklore.memory.requests import RankingRequest
 from folklore.ranking.weights import SCALES, SIGNALS, Ranking
 from tests import ROOT
 from tests.conftest import connected

@@ -58,7 +58,7 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
 NOT_MEASURED: Mapping[str, str] = {
     "cli.options": "arguments of a command, by their first sign",
     "http.auth": "a header of at most 64 KiB, by single signs",
-    "memory.ids": "ids of at most some hundred characters",
+    "contract.ids": "ids of at most some hundred characters",
     "memory.transfer.formats.json_values": "JSON by its next sign, its beginning by 400 characters",
     "memory.transfer.formats.line": "one pattern that joins two signs",
     "memory.transfer.formats.recognition": "names of lists in the beginning of a file",
@@ -80,7 +80,7 @@ NOT_MEASURED: Mapping[str, str] = {
     "memory.auth": "codes of a fixed length",
     "memory.code": "the output of git, and commits by their form",
     "memory.records.get": "ids of at most 32 characters",
-    "memory.requests": "names of our own classes",
+    "contract.requests": "names of our own classes",
     "repository_files": "the configuration of a working tree, by lines that match at one position",
     "memory.transfer.formats.commits._line": "the beginning of a subject",
     "memory.transfer.formats.conversations": "names of files, and JSON by its next sign",

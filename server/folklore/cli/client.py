@@ -21,18 +21,17 @@ from folklore.background import in_thread
 from folklore.bridge.connections import Connections, NoAnswer
 from folklore.clients.credentials import normalised, read_token
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
-from folklore.lazy import Lazy
-from folklore.local.server import LocalServer
-from folklore.memory.requests import (
-    ExportRequest,
-    ImportRequest,
+from folklore.contract.requests import (
     Request,
     Result,
     Returns,
     read_result,
     request_json,
 )
+from folklore.contract.transfer import ExportRequest, ImportRequest
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
+from folklore.lazy import Lazy
+from folklore.local.server import LocalServer
 from folklore.memory.service.code import mark, prepare
 from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
 from folklore.phases import Advance, phase

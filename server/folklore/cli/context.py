@@ -16,9 +16,9 @@ from folklore import log
 from folklore.app import local_zone, running
 from folklore.cli.client import HttpClient
 from folklore.config import Settings, load_settings
+from folklore.contract.requests import Result, Returns
 from folklore.errors import InvalidInput
 from folklore.local.server import LocalServer
-from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Service
 from folklore.phases import phase
 

@@ -15,16 +15,12 @@ from typing import Any, TypeVar, get_args
 import click
 from pydantic import BaseModel, ValidationError
 
+from folklore.contract.compact import Format
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import CHANGEABLE, Changes
+from folklore.contract.people import NO_END, TOKEN_PERIOD
+from folklore.contract.recall import RankingRequest
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.requests import (
-    CHANGEABLE,
-    NO_END,
-    TOKEN_PERIOD,
-    Changes,
-    FiltersRequest,
-    RankingRequest,
-)
-from folklore.memory.serializers import Format
 from folklore.model import FIELDS, Field
 from folklore.text.arguments import entries_of, is_nothing
 

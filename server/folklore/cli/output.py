@@ -13,10 +13,11 @@ import click
 
 from folklore.cli import screen
 from folklore.cli.screen import paint as paint, print_line as print_line
+from folklore.contract.compact import Format, beginning
+from folklore.contract.ids import short
+from folklore.contract.memories import record_json
+from folklore.contract.recall import answer_json
 from folklore.lazy import Lazy
-from folklore.memory import serializers
-from folklore.memory.ids import short
-from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
 from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
@@ -26,7 +27,8 @@ from folklore.text.difference import Part, changed_lines
 if TYPE_CHECKING:
     from rich import box, console, measure, table, text as rich_text
 
-    from folklore.memory.results import Check, MemoryDetails
+    from folklore.contract.health import Check
+    from folklore.contract.memories import MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision, Stale
     from folklore.text.query import highlight
 else:
@@ -84,7 +86,7 @@ def print_answer(
     terminal its words are highlighted.
     """
     if wants_json():
-        print_json(serializers.answer(answer, form))
+        print_json(answer_json(answer, form))
         return
     if question is not None and screen.has_styles():
         words = highlight.highlight_pattern(question)
@@ -205,7 +207,7 @@ def _branch_cells(ranks: Mapping[str, Any]) -> Iterator[object]:
 
 def in_one_line(text: str) -> str:
     """Return the beginning of a text, without line breaks."""
-    return serializers.beginning(text).replace("\n", " ")
+    return beginning(text).replace("\n", " ")
 
 
 def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
@@ -230,7 +232,7 @@ def print_memory(
     for line in lines:
         print_line(_highlighted(line, words))
     print_line()
-    for name, value in serializers.record(memory).items():
+    for name, value in record_json(memory).items():
         if name not in ("content", "when") and value != "":
             raw = getattr(memory, name, value)
             if isinstance(raw, datetime):

@@ -10,6 +10,8 @@ from functools import partial
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from folklore.contract.requests import read_request
+from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import (
     Conflict,
     FolkloreError,
@@ -20,7 +22,6 @@ from folklore.errors import (
 from folklore.http.error_responses import failure
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
-from folklore.memory.requests import ExportRequest, ImportRequest, read_request
 from folklore.memory.service import Service
 from folklore.memory.transfer.formats.line import decoded
 from folklore.memory.transfer.importer import import_chunks

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from time import perf_counter
 
+from folklore.contract.jobs import RunReport
 from folklore.db.database import Database
 from folklore.db.stores.upkeep.jobs import Jobs, RunRecord
 from folklore.errors import FolkloreError, InvalidInput
@@ -19,7 +20,6 @@ from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
-from folklore.memory.results import RunReport
 from folklore.model import JobOutcome, JobState
 
 log = get_logger(__name__)

@@ -9,11 +9,10 @@ from typing import Any
 
 from pydantic import ConfigDict
 
+from folklore.contract.compact import JsonDict
+from folklore.contract.hooks import HookAnswer, HookRequest
+from folklore.contract.requests import Operations, Part
 from folklore.mcp.tools import READS, Meta, ToolSpec, arguments_of, session_of
-from folklore.memory.requests import HookRequest, Part
-from folklore.memory.results import HookAnswer
-from folklore.memory.serializers import JsonDict
-from folklore.memory.service import Operations
 
 # The event whose answer clients read as plain text, and the answer that adds nothing to others: for no content at all,
 # Claude Code shows the assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.

@@ -12,8 +12,8 @@ from mcp.types import (
     TextContent,
 )
 
+from folklore.contract.review import ReviewRequest
 from folklore.errors import FolkloreError
-from folklore.memory.requests import ReviewRequest
 from folklore.memory.service import Service
 from folklore.text.hooks.marks import json_text
 

@@ -8,25 +8,22 @@ from urllib.parse import unquote
 from mcp import types
 from mcp.shared.exceptions import MCPError
 
+from folklore.contract.compact import JsonDict
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.health import StatusRequest, status_json
+from folklore.contract.ids import id_of
+from folklore.contract.memories import GetRequest, ListRequest, details_json
+from folklore.contract.namespaces import ListNamespacesRequest, namespace_json
+from folklore.contract.recall import answer_json, fitted_json, token_budget
+from folklore.contract.requests import Operations
 from folklore.errors import EngineFailed, FolkloreError, InvalidInput, NotFound
-from folklore.memory import serializers
-from folklore.memory.ids import id_of
-from folklore.memory.requests import (
-    FiltersRequest,
-    GetRequest,
-    ListNamespacesRequest,
-    ListRequest,
-    StatusRequest,
-)
-from folklore.memory.serializers import JsonDict
-from folklore.memory.service import Operations
 from folklore.model import Answer
 from folklore.text import names
 from folklore.text.hooks.marks import json_text
 
 _JSON = "application/json"
 _RECENT = 20
-_TOKENS = serializers.budget("detailed", None)
+_TOKENS = token_budget("detailed", None)
 
 RESOURCES = tuple(
     types.Resource(
@@ -108,12 +105,12 @@ def in_brief(error: FolkloreError) -> str:
 
 
 async def _status(service: Operations) -> JsonDict:
-    return serializers.status(await service.call(StatusRequest()))
+    return status_json(await service.call(StatusRequest()))
 
 
 async def _namespaces(service: Operations) -> JsonDict:
     namespaces = await service.call(ListNamespacesRequest())
-    return {"namespaces": [serializers.namespace(item) for item in namespaces]}
+    return {"namespaces": [namespace_json(item) for item in namespaces]}
 
 
 async def _recent(service: Operations, namespace: str) -> JsonDict:
@@ -130,7 +127,7 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
 
 
 def _within_budget(answer: Answer) -> JsonDict:
-    return serializers.fitted(serializers.answer(answer, "concise"), _TOKENS)
+    return fitted_json(answer_json(answer, "concise"), _TOKENS)
 
 
 def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:
@@ -146,7 +143,7 @@ async def _item(service: Operations, id_: str) -> JsonDict:
     result = await service.call(
         GetRequest(ids=(id_of(id_, "id", "Recall and list show ids."),))
     )
-    return serializers.details(result.found[0])
+    return details_json(result.found[0])
 
 
 _READERS: tuple[tuple[re.Pattern[str], Callable[..., Awaitable[JsonDict]]], ...] = (

@@ -11,14 +11,14 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from folklore import __version__
+from folklore.contract.arguments import given
+from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
-from folklore.memory.arguments import given
 from folklore.memory.permissions import may_write_somewhere
-from folklore.memory.requests import Result, Returns
-from folklore.memory.service import Operations, Service
+from folklore.memory.service import Service
 from folklore.memory.service.code import ANCHORS, anchors_json, memories_of
 from folklore.text.hooks.marks import json_text
 

@@ -9,14 +9,36 @@ from uuid import UUID
 from mcp.types import Tool, ToolAnnotations
 from pydantic import Field, create_model
 
+from folklore.contract.argument_types import VALUE_TYPES, AnswerTokens
+from folklore.contract.compact import Format, JsonDict
+from folklore.contract.endings import whole_ids
+from folklore.contract.health import StatusRequest, status_json
+from folklore.contract.ids import id_or_ending
+from folklore.contract.memories import (
+    CHANGEABLE,
+    ForgetRequest,
+    GetRequest,
+    ListRequest,
+    NewMemory,
+    RelateRequest,
+    StoreRequest,
+    UpdateRequest,
+    forgotten_json,
+    got_json,
+    record_json,
+    related_json,
+    stored_json,
+)
+from folklore.contract.recall import (
+    RecallRequest,
+    SearchRequest,
+    answer_json,
+    fitted_json,
+    token_budget,
+)
+from folklore.contract.requests import Operations, Part, Request, Returns
 from folklore.errors import InvalidInput
 from folklore.mcp import schemas
-from folklore.memory import requests, serializers
-from folklore.memory.ids import id_or_ending
-from folklore.memory.requests import Part
-from folklore.memory.serializers import Format, JsonDict
-from folklore.memory.service import Operations
-from folklore.memory.service.endings import whole_ids
 from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unreadable
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
@@ -56,11 +78,11 @@ Meta = Mapping[str, Any]
 Fields = dict[str, Any]
 Texts = tuple[str, ...]
 Limit = Annotated[int, Field(ge=1, le=100)]
-MaxTokens = requests.AnswerTokens | None
+MaxTokens = AnswerTokens | None
 
 
 def arguments_of(
-    request: type[requests.Request],
+    request: type[Request],
     left_out: Set[str],
     extra: Fields | None = None,
     base: type[Part] = Part,
@@ -81,7 +103,7 @@ def _arguments(operation: str, fields: Fields, base: type[Part] = Part) -> Any:
 def _one_memory(field: FieldDeclaration) -> tuple[Any, Any]:
     """Return the type and the default of a declared field; of kinds and shares, the type does not say the values."""
     about = field.about if field.type in ("kind", "share", "phrases") else None
-    return requests.VALUE_TYPES[field.type] | None, Field(None, description=about)
+    return VALUE_TYPES[field.type] | None, Field(None, description=about)
 
 
 _PAGE: Fields = {
@@ -96,7 +118,7 @@ StoreArguments = _arguments(
     {
         "content": (str | None, Field(None, description=FIELDS["content"].about)),
         "memories": (
-            tuple[requests.NewMemory, ...] | None,
+            tuple[NewMemory, ...] | None,
             Field(None, description="Instead of content: up to 500"),
         ),
         "namespace": (str | None, Field(None, description="default: the project's")),
@@ -112,36 +134,31 @@ StoreArguments = _arguments(
 )
 _TOKENS = (MaxTokens, Field(None, description="default: 2000 if concise"))
 RecallArguments = arguments_of(
-    requests.RecallRequest,
+    RecallRequest,
     {"counted", "client_session"},
     _PAGE | {"max_tokens": _TOKENS},
 )
-SearchArguments = arguments_of(requests.SearchRequest, {"counted"}, _PAGE)
+SearchArguments = arguments_of(SearchRequest, {"counted"}, _PAGE)
 _READ = (Texts, Field(min_length=1, max_length=100, description=_ENDS))
 GetArguments = arguments_of(
-    requests.GetRequest,
+    GetRequest,
     {"forgotten", "client_session"},
     {"ids": _READ, "max_tokens": (MaxTokens, None)},
 )
 ListArguments = arguments_of(
-    requests.ListRequest,
+    ListRequest,
     set(),
     _PAGE | {"limit": (Limit, 20), "sort": (_ORDER, "time_desc")},
 )
 UpdateArguments = arguments_of(
-    requests.UpdateRequest,
+    UpdateRequest,
     {"changes", "namespaces", "client_session"},
     {"id": (str, Field(description=_ENDS))}
-    | {
-        name: (requests.VALUE_TYPES[FIELDS[name].type] | None, None)
-        for name in requests.CHANGEABLE
-    },
+    | {name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
 )
 _SOME = (Texts | None, Field(None, min_length=1, max_length=100, description=_ENDS))
-ForgetArguments = arguments_of(
-    requests.ForgetRequest, {"only", "undoes_store"}, {"ids": _SOME}
-)
-RelateArguments = arguments_of(requests.RelateRequest, set())
+ForgetArguments = arguments_of(ForgetRequest, {"only", "undoes_store"}, {"ids": _SOME})
+RelateArguments = arguments_of(RelateRequest, set())
 
 
 async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
@@ -161,7 +178,7 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
             )
         if arguments.supersedes is not None:
             single["supersedes"] = UUID(arguments.supersedes)
-        drafts: tuple[requests.NewMemory, ...] = (Draft(arguments.content, **single),)
+        drafts: tuple[NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput(
             "memories",
@@ -170,13 +187,13 @@ async def memory_store(service: Operations, arguments: Any, meta: Meta) -> JsonD
         )
     else:
         drafts = arguments.memories
-    request = requests.StoreRequest(
+    request = StoreRequest(
         memories=_with_keys(drafts, meta),
         namespace=arguments.namespace,
         single=arguments.memories is None,
         client_session=session_of(meta),
     )
-    return serializers.stored(await service.call(request))
+    return stored_json(await service.call(request))
 
 
 async def memory_recall(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
@@ -185,29 +202,29 @@ async def memory_recall(service: Operations, arguments: Any, meta: Meta) -> Json
     verify stale ones.
     """
     return await _answer(
-        service, requests.RecallRequest, arguments, client_session=session_of(meta)
+        service, RecallRequest, arguments, client_session=session_of(meta)
     )
 
 
 async def search_keywords(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
     """Find memories by exact words: error codes, identifiers, paths, names. Any may match; rare ones count most."""
-    return await _answer(service, requests.SearchRequest, arguments)
+    return await _answer(service, SearchRequest, arguments)
 
 
 async def memory_get(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
     """Read whole memories by id: every field, relations, revision. Call it before you change one, or when a recalled
     text was cut.
     """
-    request = requests.GetRequest(
+    request = GetRequest(
         ids=tuple(map(UUID, arguments.ids)), client_session=session_of(meta)
     )
     result = await service.call(request)
-    return serializers.fitted(serializers.got(result), arguments.max_tokens)
+    return fitted_json(got_json(result), arguments.max_tokens)
 
 
 async def memory_list(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
     """List memories in order of time, the newest first. To find an answer, recall."""
-    return await _answer(service, requests.ListRequest, arguments)
+    return await _answer(service, ListRequest, arguments)
 
 
 async def memory_update(service: Operations, arguments: Any, meta: Meta) -> JsonDict:
@@ -216,11 +233,9 @@ async def memory_update(service: Operations, arguments: Any, meta: Meta) -> Json
     its paths again.
     """
     fields = _given(arguments)
-    changes = {name: fields.pop(name) for name in requests.CHANGEABLE if name in fields}
-    request = requests.UpdateRequest(
-        **fields, changes=changes, client_session=session_of(meta)
-    )
-    return serializers.record(await service.call(request))
+    changes = {name: fields.pop(name) for name in CHANGEABLE if name in fields}
+    request = UpdateRequest(**fields, changes=changes, client_session=session_of(meta))
+    return record_json(await service.call(request))
 
 
 async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -228,10 +243,8 @@ async def memory_forget(service: Operations, arguments: Any, _meta: Meta) -> Jso
     (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
     facts that changed, store with supersedes instead.
     """
-    result = await service.call(requests.ForgetRequest(**_given(arguments)))
-    return serializers.forgotten(
-        result, erase=arguments.erase, dry_run=arguments.dry_run
-    )
+    result = await service.call(ForgetRequest(**_given(arguments)))
+    return forgotten_json(result, erase=arguments.erase, dry_run=arguments.dry_run)
 
 
 async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> JsonDict:
@@ -239,14 +252,12 @@ async def memory_relate(service: Operations, arguments: Any, _meta: Meta) -> Jso
     derived_from, part_of, depends_on, causes, exemplifies, prefers_over, precedes, supersedes or another word. An
     existing relation takes the new strength; remove deletes it.
     """
-    return serializers.related(
-        await service.call(requests.RelateRequest(**_given(arguments)))
-    )
+    return related_json(await service.call(RelateRequest(**_given(arguments))))
 
 
 async def memory_status(service: Operations, _arguments: Part, _meta: Meta) -> JsonDict:
     """Namespaces with their sizes, and whether everything works. Call it when recall misses things or says degraded."""
-    return serializers.status(await service.call(requests.StatusRequest()))
+    return status_json(await service.call(StatusRequest()))
 
 
 def session_of(meta: Meta) -> str:
@@ -297,17 +308,15 @@ def _may_be_id(value: object) -> bool:
 
 async def _answer(
     service: Operations,
-    request: Callable[..., requests.Returns[Answer]],
+    request: Callable[..., Returns[Answer]],
     arguments: Any,
     **more: Any,
 ) -> JsonDict:
     """Return an answer within the budget of its format, or the one given."""
-    budget = serializers.budget(arguments.format, arguments.max_tokens)
+    budget = token_budget(arguments.format, arguments.max_tokens)
     given = _given(arguments) | {"max_tokens": budget} | more
     answer = await service.call(request(**given))
-    return serializers.fitted(
-        serializers.answer(answer, arguments.format), arguments.max_tokens
-    )
+    return fitted_json(answer_json(answer, arguments.format), arguments.max_tokens)
 
 
 def _given(arguments: Part) -> dict[str, Any]:
@@ -318,9 +327,7 @@ def _given(arguments: Part) -> dict[str, Any]:
     }
 
 
-def _with_keys(
-    drafts: tuple[requests.NewMemory, ...], meta: Meta
-) -> tuple[requests.NewMemory, ...]:
+def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = next((meta[name] for name in _CALL_IDS if name in meta), None)
     if not isinstance(call, str) or not 0 < len(call) <= _LONGEST_ID:

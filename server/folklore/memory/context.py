@@ -17,6 +17,8 @@ from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
 from folklore.config import Moment
+from folklore.contract.health import BackupInfo
+from folklore.contract.jobs import RunReport
 from folklore.db.database import Database
 from folklore.db.standby import Standby
 from folklore.db.stores import changes, embeddings, recall
@@ -33,7 +35,6 @@ from folklore.memory.caches import (
 )
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
-from folklore.memory.results import BackupInfo, RunReport
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.phases import Advance
 from folklore.ranking.weights import PRESETS, Ranking

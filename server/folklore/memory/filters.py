@@ -11,9 +11,9 @@ from datetime import date, datetime, timedelta, tzinfo
 from math import isfinite
 from typing import TypeVar
 
+from folklore.contract.filters import FiltersRequest
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import FiltersRequest
 from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean

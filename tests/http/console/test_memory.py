@@ -9,9 +9,10 @@ from uuid import UUID
 import httpx
 import pytest
 
+from folklore.contract.memories import HistoryRequest
+from folklore.contract.namespaces import ListNamespacesRequest
 from folklore.db.stores.events.audit import Audit
 from folklore.memory.ids import new_id
-from folklore.memory.requests import HistoryRequest, ListNamespacesRequest
 from folklore.model import Draft
 from tests.team import Team
 from tests.visitor import Visitor, texts

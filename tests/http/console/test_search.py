@@ -10,7 +10,7 @@ from urllib.parse import urljoin
 import httpx
 import pytest
 
-from folklore.memory.requests import RecallRequest, SearchRequest
+from folklore.contract.recall import RecallRequest, SearchRequest
 from folklore.model import Draft
 from tests.team import Team, bearer
 from tests.visitor import Visitor, texts

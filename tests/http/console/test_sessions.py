@@ -13,6 +13,12 @@ import asyncpg
 import httpx
 import pytest
 
+from folklore.contract.people import (
+    AuditRequest,
+    CreatedToken,
+    CreateLinkRequest,
+    RevokeTokensRequest,
+)
 from folklore.db.database import Database
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
@@ -24,12 +30,6 @@ from folklore.memory.auth.console_sessions import (
     form_token,
 )
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import (
-    AuditRequest,
-    CreateLinkRequest,
-    RevokeTokensRequest,
-)
-from folklore.memory.results import CreatedToken
 from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
 from tests.doorway import Doorway

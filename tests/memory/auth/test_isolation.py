@@ -16,6 +16,19 @@ import asyncpg
 import pytest
 import structlog
 
+from folklore.contract.health import StatusRequest
+from folklore.contract.memories import GetRequest, ResolveRequest
+from folklore.contract.namespaces import (
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    RenameNamespaceRequest,
+)
+from folklore.contract.people import (
+    AuditRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
+from folklore.contract.review import LogRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
 from folklore.db.roles import TOKEN_ROLE
@@ -38,18 +51,6 @@ from folklore.memory.auth.tokens import (
 )
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import (
-    AuditRequest,
-    CreateNamespaceRequest,
-    DeleteNamespaceRequest,
-    GetRequest,
-    ListTokensRequest,
-    LogRequest,
-    RenameNamespaceRequest,
-    ResolveRequest,
-    RevokeTokensRequest,
-    StatusRequest,
-)
 from folklore.model import AuditEntry, Caller, Demand, Draft, Link, Relation, Token
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster

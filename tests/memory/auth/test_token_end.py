@@ -4,7 +4,8 @@ from datetime import datetime, timedelta
 
 import asyncpg
 
-from folklore.memory.requests import ChecksRequest, CreateTokenRequest, InviteRequest
+from folklore.contract.health import ChecksRequest
+from folklore.contract.people import CreateTokenRequest, InviteRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person
 

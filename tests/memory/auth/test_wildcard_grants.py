@@ -7,21 +7,21 @@ from datetime import timedelta
 import asyncpg
 import pytest
 
+from folklore.contract.health import StatusRequest
+from folklore.contract.namespaces import (
+    DeleteNamespaceRequest,
+    ListNamespacesRequest,
+    MergeNamespacesRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+)
+from folklore.contract.people import RevokeTokensRequest
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import FolkloreError, InvalidInput, NotFound, RateLimited, Refused
 from folklore.memory.auth.tokens import ExternalIdentity, key_of, store_external_token
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import default_namespace
-from folklore.memory.requests import (
-    DeleteNamespaceRequest,
-    ListNamespacesRequest,
-    MergeNamespacesRequest,
-    RenameNamespaceRequest,
-    RestoreNamespaceRequest,
-    RevokeTokensRequest,
-    StatusRequest,
-)
 from tests.memory.auth.test_isolation import (
     Holder,
     as_role,

@@ -13,19 +13,19 @@ from mcp import Client
 
 from folklore.app import App
 from folklore.config import Settings
+from folklore.contract.health import StatsRequest
+from folklore.contract.hooks import (
+    HookRequest,
+    InjectedRequest,
+    InjectedText,
+    PauseRequest,
+    StatementsRequest,
+)
+from folklore.contract.namespaces import ShareNamespaceRequest
 from folklore.db.database import Database
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
 from folklore.memory.hooks import matches
-from folklore.memory.requests import (
-    HookRequest,
-    InjectedRequest,
-    PauseRequest,
-    ShareNamespaceRequest,
-    StatementsRequest,
-    StatsRequest,
-)
-from folklore.memory.results import InjectedText
 from folklore.text.hooks.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs

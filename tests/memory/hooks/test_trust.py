@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from folklore.memory.requests import HookRequest
+from folklore.contract.hooks import HookRequest
 from folklore.model import Draft
 from folklore.ranking.injection import IGNORED
 from tests.memory.auth.test_isolation import holder

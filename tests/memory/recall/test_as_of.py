@@ -5,8 +5,8 @@ from typing import Any
 
 from mcp import Client
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.stores.upkeep.maintenance import Maintenance
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters
 from tests.mcp.test_tools import call
 from tests.memory.auth.test_isolation import holder

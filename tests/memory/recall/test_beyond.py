@@ -9,11 +9,11 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Relation, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens

@@ -6,7 +6,7 @@ from uuid import UUID
 
 import pytest
 
-from folklore.memory.requests import RankingRequest, RecallRequest
+from folklore.contract.recall import RankingRequest, RecallRequest
 from folklore.model import Answer, Draft
 from folklore.ranking.trained import weights_for
 from folklore.ranking.weights import chosen

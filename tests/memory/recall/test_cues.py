@@ -6,9 +6,9 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.contract.recall import ExplainRequest
 from folklore.db.stores.postings import PostingStore
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import ExplainRequest
 from folklore.model import Draft, Filters
 from folklore.ranking.weights import Ranking
 from tests import embedders

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from folklore.contract.health import StatusRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.db.session import PATIENCE, unless_locked
 from folklore.db.sql_loader import statement
@@ -18,7 +19,6 @@ from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import StatusRequest
 from folklore.model import Answer, Draft, Filters
 from folklore.ranking.weights import PRESETS, Ranking
 from tests import embedders

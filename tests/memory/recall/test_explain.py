@@ -2,16 +2,16 @@
 
 import pytest
 
-from folklore.db.database import Database
-from folklore.embedding.protocol import Embedder
-from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext
-from folklore.memory.requests import (
+from folklore.contract.recall import (
     ExplainRequest,
     ListPresetsRequest,
     RankingRequest,
     RecallRequest,
 )
+from folklore.db.database import Database
+from folklore.embedding.protocol import Embedder
+from folklore.errors import InvalidInput
+from folklore.memory.context import MemoryContext
 from folklore.model import Draft
 from folklore.ranking.weights import PRESETS, named_presets
 from tests.person import Person, contents

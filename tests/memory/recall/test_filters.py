@@ -6,11 +6,11 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.filters import resolve_filters
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Caller, Filters
 from tests.person import NOON
 

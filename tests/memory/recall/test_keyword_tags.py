@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft
 from tests.person import Person, contents
 

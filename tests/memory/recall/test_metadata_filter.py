@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from mcp import Client
 
+from folklore.contract.filters import FiltersRequest
 from folklore.errors import InvalidInput
 from folklore.memory.filters import resolve_filters
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft
 from folklore.ranking.weights import PRESETS
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

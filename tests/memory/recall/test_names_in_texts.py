@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
+from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft
 from tests.person import NOON, Person, contents
 

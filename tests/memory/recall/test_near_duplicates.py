@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from folklore.memory import serializers
+from folklore.contract.recall import answer_json
 from folklore.model import Draft
 from folklore.ranking.weights import Ranking
 from tests.person import NOON, Person, contents
@@ -38,7 +38,7 @@ async def test_the_newest_of_a_group_is_shown_with_its_variants(person: Person) 
     [newest] = await person.keep(text)
     await person.keep("A harbour has gulls.", "An office has chairs.")
 
-    answer = serializers.answer(
+    answer = answer_json(
         await person.recall("When does the harbour office open?", limit=10), "concise"
     )
 
@@ -66,9 +66,9 @@ async def test_many_variants_are_counted(person: Person) -> None:
         *(f"The harbour crane{'!' * number} is red." for number in range(12))
     )
 
-    [shown] = serializers.answer(
-        await person.recall("harbour crane", limit=20), "concise"
-    )["memories"]
+    [shown] = answer_json(await person.recall("harbour crane", limit=20), "concise")[
+        "memories"
+    ]
 
     assert len(shown["variants"]) == 6
     assert shown["variants"][-1] == {"more": 6}

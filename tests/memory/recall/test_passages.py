@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from folklore.contract.namespaces import MergeNamespacesRequest
+from folklore.contract.recall import recalled_json
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Embeddings, VectorIndexes
 from folklore.db.stores.recall_rows import DenseQuery, Scope
@@ -17,8 +19,6 @@ from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill
-from folklore.memory.requests import MergeNamespacesRequest
-from folklore.memory.serializers import recalled
 from folklore.model import Filters
 from folklore.ranking.weights import PRESETS
 from folklore.text.passages import passages
@@ -151,7 +151,7 @@ async def test_a_fact_late_in_a_long_note_is_found_and_shown(person: Person) -> 
         assert first.passage is not None
         begin, end = first.passage
         assert fact in first.memory.content[begin:end]
-        assert recalled(first, "detailed")["passage"] == [begin, end]
+        assert recalled_json(first, "detailed")["passage"] == [begin, end]
 
 
 async def test_a_short_text_has_one_vector_and_no_passage(

@@ -8,20 +8,15 @@ from uuid import UUID
 import pytest
 from pydantic import ValidationError
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import ForgetRequest, ListRequest
+from folklore.contract.namespaces import ShareNamespaceRequest
+from folklore.contract.recall import RecallRequest, SearchRequest, answer_json
 from folklore.db.database import Database
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import Hits, Scope
 from folklore.errors import DatabaseUnavailable, InvalidInput, Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import (
-    FiltersRequest,
-    ForgetRequest,
-    ListRequest,
-    RecallRequest,
-    SearchRequest,
-    ShareNamespaceRequest,
-)
-from folklore.memory.serializers import answer as as_json
 from folklore.model import Answer
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import Person, contents, ids
@@ -106,7 +101,7 @@ async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marke
     )
     assert answer.searched[0] == "shop"
     assert "harbour" in answer.searched
-    shown = as_json(answer, "concise")["memories"]
+    shown = answer_json(answer, "concise")["memories"]
     assert (shown[-1]["elsewhere"], shown[-1]["namespace"]) == (True, "harbour")
     assert not any("elsewhere" in memory for memory in shown[:-1])
 
@@ -327,7 +322,7 @@ async def test_an_explanation_says_what_was_needed_of_others(shop: Person) -> No
 async def test_very_many_searched_namespaces_are_counted(person: Person) -> None:
     shop = await filled(person, others=30)
 
-    shown = as_json(await asked(shop, QUESTIONS[0]), "concise")["searched"]
+    shown = answer_json(await asked(shop, QUESTIONS[0]), "concise")["searched"]
 
     assert shown[0] == "shop"
     assert len(shown) == 12

@@ -6,11 +6,12 @@ from typing import Any
 import asyncpg
 import pytest
 
+from folklore.contract.namespaces import CreateNamespaceRequest
+from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
-from folklore.memory.requests import CreateNamespaceRequest, RecallRequest
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens

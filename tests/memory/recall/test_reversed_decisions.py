@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from folklore.contract.compact import Format
+from folklore.contract.recall import answer_json
 from folklore.db.database import Database
 from folklore.embedding.protocol import Model
-from folklore.memory import serializers
 from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Relation
 from tests import embedders
@@ -133,8 +134,8 @@ async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(
     await person.relate(Relation(new, "contradicts", old))
     question = "which queue carries messages?"
 
-    for form in get_args(serializers.Format):
-        answer = serializers.answer(await person.recall(question), form)
+    for form in get_args(Format):
+        answer = answer_json(await person.recall(question), form)
         shown = {entry["id"]: entry["contradicts"] for entry in answer["memories"]}
         assert shown == {str(old): [str(new)], str(new): [str(old)]}
     await person.forget(new)

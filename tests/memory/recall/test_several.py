@@ -8,9 +8,10 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.recall import RankingRequest, RecallRequest
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import FiltersRequest, RankingRequest, RecallRequest
 from folklore.model import Answer, Draft
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

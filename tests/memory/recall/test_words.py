@@ -9,9 +9,10 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.contract.namespaces import CreateNamespaceRequest
+from folklore.contract.transfer import ImportRequest
 from folklore.db.database import Database
 from folklore.memory.context import MemoryContext
-from folklore.memory.requests import CreateNamespaceRequest, ImportRequest
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.model import Draft

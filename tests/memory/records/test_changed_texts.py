@@ -11,16 +11,12 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.hooks import HookRequest
+from folklore.contract.memories import Changes, ListRequest, UpdateRequest, record_json
+from folklore.contract.recall import recalled_json
+from folklore.contract.transfer import Report
 from folklore.db.migrate import Migration
-from folklore.memory.requests import (
-    Changes,
-    FiltersRequest,
-    HookRequest,
-    ListRequest,
-    UpdateRequest,
-)
-from folklore.memory.serializers import recalled, record
-from folklore.memory.transfer.report import Report
 from folklore.model import Draft, Memory
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.memory.auth.test_isolation import holder
@@ -206,7 +202,7 @@ async def test_tools_name_who_changed_the_text_in_every_form(
     await bob.update(rule, content=OTHER)
     [result] = (await bob.list_memories()).memories
 
-    for value in (recalled(result, "concise"), record(result.memory)):
+    for value in (recalled_json(result, "concise"), record_json(result.memory)):
         assert (value["author"], value["changed_by"]) == ("alice", "bob")
         assert value["changed_at"] == "2026-05-05T12:00:00Z"
 

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from mcp import Client
 
+from folklore.contract.memories import UpdateRequest
 from folklore.errors import InvalidInput, Refused
-from folklore.memory.requests import UpdateRequest
 from folklore.model import Draft, Relation
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

@@ -10,17 +10,17 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.requests import (
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import UndoRequest
+from folklore.contract.namespaces import (
     CreateNamespaceRequest,
     DeleteNamespaceRequest,
     DescribeNamespaceRequest,
     EraseNamespaceRequest,
-    FiltersRequest,
     RenameNamespaceRequest,
     RestoreNamespaceRequest,
-    UndoRequest,
 )
+from folklore.errors import Conflict, InvalidInput, NotFound, Refused
 from folklore.model import Caller, Draft, Filters, Link, Relation
 from tests.mcp.test_tools import call, refusal
 from tests.memory.records.test_store_concurrent import whole

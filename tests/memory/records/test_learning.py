@@ -11,10 +11,11 @@ from mcp import Client
 
 from folklore.app import App
 from folklore.config import Settings
+from folklore.contract.hooks import PauseRequest
+from folklore.contract.memories import GetRequest, UpdateRequest
 from folklore.mcp.server import build_server
 from folklore.memory.caches import AskedQuestion
 from folklore.memory.records.learning import teach_used
-from folklore.memory.requests import GetRequest, PauseRequest, UpdateRequest
 from folklore.model import Access, Caller, Draft, Grant, Memory, Role
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

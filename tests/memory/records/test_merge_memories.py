@@ -7,8 +7,8 @@ from uuid import UUID, uuid4
 import pytest
 from mcp import Client
 
+from folklore.contract.memories import Changes, UndoRequest, UpdateRequest
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.requests import Changes, UndoRequest, UpdateRequest
 from folklore.model import Draft, Memory, Relation
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

@@ -6,7 +6,7 @@ from pathlib import Path
 import asyncpg
 from mcp import Client
 
-from folklore.memory.requests import FiltersRequest
+from folklore.contract.filters import FiltersRequest
 from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture

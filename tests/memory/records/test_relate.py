@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from mcp import Client
 
+from folklore.contract.memories import GetRequest
 from folklore.errors import InvalidInput, Refused
-from folklore.memory.requests import GetRequest
 from folklore.model import Caller, Relation
 from tests.mcp.test_tools import call, refusal
 from tests.person import Person, contents

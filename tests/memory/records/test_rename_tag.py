@@ -6,9 +6,8 @@ from typing import Any
 import asyncpg
 import pytest
 
+from folklore.contract.memories import RenamedTag, RenameTagRequest
 from folklore.errors import InvalidInput, NotFound, Refused
-from folklore.memory.requests import RenameTagRequest
-from folklore.memory.results import RenamedTag
 from folklore.model import Draft, Filters
 from tests.cli.test_confirmed import command_place  # noqa: F401 - a fixture
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

@@ -6,12 +6,8 @@ from typing import Any
 import asyncpg
 from mcp import Client
 
-from folklore.memory.requests import (
-    StoreRequest,
-    read_request,
-    read_result,
-    result_json,
-)
+from folklore.contract.memories import StoreRequest
+from folklore.contract.requests import read_request, read_result, result_json
 from folklore.model import Unreadable
 from tests.fake_keys import MAKERS
 from tests.person import Person

@@ -10,8 +10,10 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.hooks import HookRequest
+from folklore.contract.memories import ListRequest
 from folklore.errors import InvalidInput
-from folklore.memory.requests import FiltersRequest, HookRequest, ListRequest
 from folklore.model import Draft, Filters
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.memory.auth.test_isolation import holder

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, strategies as st
 
+from folklore.contract.transfer import OnConflict
 from folklore.db.stores.transfer import (
     ExistingMemory,
     ModelVector,
@@ -17,7 +18,6 @@ from folklore.db.stores.transfer import (
     TransferredMemory,
 )
 from folklore.errors import Conflict, InvalidInput
-from folklore.memory.requests import OnConflict
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,
     Importer,

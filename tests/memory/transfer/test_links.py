@@ -8,8 +8,8 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from folklore.contract.memories import GetRequest
 from folklore.db.stores.changes import CHANGEABLE
-from folklore.memory.requests import GetRequest
 from folklore.memory.transfer.json_lines import _BeforeField
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster

@@ -10,8 +10,8 @@ from folklore.cli.context import call, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_either, print_line, row_of, time_text
-from folklore.memory.requests import InjectedRequest, PauseRequest, without_nulls
-from folklore.memory.results import InjectedText
+from folklore.contract.hooks import InjectedRequest, InjectedText, PauseRequest
+from folklore.contract.requests import without_nulls
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 

@@ -22,8 +22,8 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
+from folklore.contract.people import CreateLinkRequest
 from folklore.errors import Refused, Unavailable
-from folklore.memory.requests import CreateLinkRequest
 from folklore.text.dates.distance import absolute_time
 
 _PREFIX = "open-"

@@ -9,11 +9,20 @@ from folklore.cli import options as opt, output
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import call_with_ids, keep_list
 from folklore.cli.screen import paged, print_line
+from folklore.contract.compact import Format
+from folklore.contract.memories import (
+    GetRequest,
+    History,
+    HistoryRequest,
+    ListRequest,
+    ListSort,
+    details_json,
+    record_json,
+    revision_json,
+)
+from folklore.contract.recall import RecallRequest, SearchRequest, token_budget
+from folklore.contract.requests import Returns
 from folklore.errors import NotFound
-from folklore.memory import requests, serializers
-from folklore.memory.requests import Returns
-from folklore.memory.results import History
-from folklore.memory.serializers import Format
 from folklore.model import Answer, Sort
 
 
@@ -49,8 +58,8 @@ def recall(
     query = " ".join(options.pop("query"))
     also = options.pop("also")
     terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
-    options["max_tokens"] = serializers.budget(form, options["max_tokens"])
-    request = requests.RecallRequest(
+    options["max_tokens"] = token_budget(form, options["max_tokens"])
+    request = RecallRequest(
         **terms,
         filters=opt.filters_from(filters),
         ranking=opt.ranking_from(ranking),
@@ -84,9 +93,7 @@ def search(
     text = " ".join(query)
     _answer(
         ctx,
-        requests.SearchRequest(
-            query=text, filters=opt.filters_from(filters), **options
-        ),
+        SearchRequest(query=text, filters=opt.filters_from(filters), **options),
         form,
         question=text,
     )
@@ -98,7 +105,7 @@ def search(
 @opt.filter_options
 @opt.one_of(
     "--sort",
-    [sort for sort in get_args(requests.ListSort) if sort != "score"],
+    [sort for sort in get_args(ListSort) if sort != "score"],
     "time_desc",
 )
 @opt.format_option
@@ -120,7 +127,7 @@ def list_(
 ) -> None:
     """List memories in order of time, newest first."""
     conditions = opt.filters_from(filters | ({"faded": True} if faded else {}))
-    _answer(ctx, requests.ListRequest(filters=conditions, **options), form)
+    _answer(ctx, ListRequest(filters=conditions, **options), form)
 
 
 def _answer(
@@ -147,15 +154,11 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
     result = call_with_ids(
         ctx,
         ids,
-        lambda uuids: requests.GetRequest(
-            ids=tuple(dict.fromkeys(uuids)), forgotten=True
-        ),
+        lambda uuids: GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True),
     )
     zone = zone_of(ctx)
     if output.wants_json() and not result.missing:
-        output.print_json(
-            {"memories": [serializers.details(item) for item in result.found]}
-        )
+        output.print_json({"memories": [details_json(item) for item in result.found]})
     with paged():
         for item in () if output.wants_json() else result.found:
             print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
@@ -178,16 +181,16 @@ def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     result = call_with_ids(
         ctx,
         [memory],
-        lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces),
+        lambda ids: HistoryRequest(id=ids[0], namespaces=namespaces),
     )
-    revisions = [serializers.revision(item) for item in result.revisions]
-    value = {"memory": serializers.record(result.memory), "revisions": revisions}
+    revisions = [revision_json(item) for item in result.revisions]
+    value = {"memory": record_json(result.memory), "revisions": revisions}
     output.print_either(value, lambda: _print_history(result, zone_of(ctx)))
 
 
 def _print_history(result: History, zone: tzinfo) -> None:
     now = result.memory
-    following: dict[str, Any] = serializers.record(now)
+    following: dict[str, Any] = record_json(now)
     with paged():
         print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
         if now.superseded_by is not None:

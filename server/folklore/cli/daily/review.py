@@ -24,14 +24,22 @@ from folklore.cli.output import (
     time_text,
     wants_json,
 )
+from folklore.contract.hooks import Statement, StatementsRequest
+from folklore.contract.ids import short
+from folklore.contract.memories import (
+    ForgetRequest,
+    GetRequest,
+    RelateResult,
+    StoreRequest,
+    UndoRequest,
+    record_json,
+    stale_json,
+)
+from folklore.contract.requests import Operations
+from folklore.contract.review import DISTINCT, ReviewItem, ReviewReason, ReviewRequest
 from folklore.errors import FolkloreError, NotFound
-from folklore.memory import requests, serializers
 from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.ids import short
 from folklore.memory.records.decisions import DECISIONS, Decision, decide
-from folklore.memory.requests import DISTINCT, ReviewRequest, StatementsRequest
-from folklore.memory.results import RelateResult, ReviewItem, ReviewReason, Statement
-from folklore.memory.service import Operations
 from folklore.memory.service.code import confirmation
 from folklore.model import Draft, Memory
 from folklore.phases import phase
@@ -113,7 +121,7 @@ class _Session:
             )
         else:
             await self._call(
-                requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,))
+                ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,))
             )
         return self._changed("confirmed" if key == "k" else "forgot", memory)
 
@@ -124,7 +132,7 @@ class _Session:
 
     def _changed(self, done: str, memory: Memory) -> str:
         id_ = short(memory.id)
-        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
+        undo = UndoRequest(id=memory.id, namespaces=(self.namespace,))
         return self._done(f"{done} {id_}", f"folklore undo {id_}", undo)
 
     def _done(self, done: str, how: str, undo: Any) -> str:
@@ -153,7 +161,7 @@ class _Session:
         """Return an item with its memories as they are now; None if one is no longer in force."""
         ids = tuple(memory.id for memory in item.memories)
         try:
-            memories = (await self.operations.call(requests.GetRequest(ids=ids))).found
+            memories = (await self.operations.call(GetRequest(ids=ids))).found
         except NotFound:
             return None
         now = {
@@ -319,7 +327,7 @@ async def _store(
         if key == "q":
             return False
         if key == "s":
-            request = requests.StoreRequest(
+            request = StoreRequest(
                 memories=(Draft(one.sentence),), namespace=one.project, single=True
             )
             id_ = short((await operations.call(request)).stored[0].id)
@@ -413,7 +421,7 @@ def _summary(session: _Session | None) -> None:
 def _as_json(item: ReviewItem) -> dict[str, Any]:
     value: dict[str, Any] = {
         "reason": item.reason,
-        "memories": list(map(serializers.record, item.memories)),
+        "memories": list(map(record_json, item.memories)),
     }
-    value |= {"stale": serializers.stale(item.stale), "similarity": item.similarity}
+    value |= {"stale": stale_json(item.stale), "similarity": item.similarity}
     return {name: entry for name, entry in value.items() if entry is not None}

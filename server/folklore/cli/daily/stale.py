@@ -10,11 +10,12 @@ from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list, with_ids
 from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import one_line, print_either, print_line, print_stale
+from folklore.contract.ids import short
+from folklore.contract.memories import record_json, stale_json
+from folklore.contract.recall import recalled_json
+from folklore.contract.requests import Operations
 from folklore.errors import InvalidInput, NotFound
-from folklore.memory import serializers
 from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.ids import short
-from folklore.memory.service import Operations
 from folklore.memory.service.code import confirmation, stale_memories
 from folklore.model import Memory, Recalled
 
@@ -38,8 +39,8 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
         return
     items = with_operations(ctx, lambda operations: stale_items(operations, copy))
     rows = [
-        serializers.recalled(item, "concise")
-        | {"files": [serializers.stale([file]) for file in item.stale]}
+        recalled_json(item, "concise")
+        | {"files": [stale_json([file]) for file in item.stale]}
         for item in items
     ]
     value = {"namespace": copy.namespace, "stale": rows}
@@ -89,6 +90,6 @@ def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str]) -> Non
         for one, of in zip(memories, commits, strict=True)
     ]
     print_either(
-        {"confirmed": [serializers.record(memory) for memory in memories]},
+        {"confirmed": [record_json(memory) for memory in memories]},
         "\n".join(lines),
     )

@@ -25,18 +25,13 @@ from folklore.cli.output import (
 )
 from folklore.cli.screen import paged
 from folklore.config import Settings
+from folklore.contract.health import Status, StatusRequest
+from folklore.contract.jobs import JobsRequest
+from folklore.contract.memories import ListRequest, record_json
+from folklore.contract.people import CallerRequest
+from folklore.contract.requests import Operations, without_nulls
+from folklore.contract.review import DONE, Event, LogRequest
 from folklore.errors import NotFound
-from folklore.memory import serializers
-from folklore.memory.requests import (
-    CallerRequest,
-    JobsRequest,
-    ListRequest,
-    LogRequest,
-    StatusRequest,
-    without_nulls,
-)
-from folklore.memory.results import DONE, Event, Status
-from folklore.memory.service import Operations
 from folklore.model import JobState, Memory, NamespaceStatus
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
@@ -272,5 +267,5 @@ def _as_json(overview: Overview) -> dict[str, Any]:
             {"job": job.name, "finished_at": job.finished_at, "error": job.error}
             for job in overview.failed
         ],
-        "newest": [serializers.record(memory) for memory in overview.newest],
+        "newest": [record_json(memory) for memory in overview.newest],
     }

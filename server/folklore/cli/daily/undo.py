@@ -22,10 +22,19 @@ from folklore.cli.output import (
     wants_json,
 )
 from folklore.cli.screen import confirm
+from folklore.contract.memories import (
+    ForgetRequest,
+    History,
+    HistoryRequest,
+    Undone,
+    UndoRequest,
+    forgotten_json,
+    record_json,
+    revision_json,
+)
+from folklore.contract.requests import Operations
+from folklore.contract.review import Event, LogRequest
 from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.memory import requests, serializers
-from folklore.memory.results import Event, History, Undone
-from folklore.memory.service import Operations
 from folklore.model import Revision
 
 # Of one moment, the write that the others follow from: a store may supersede, a forget restores.
@@ -87,7 +96,7 @@ def _run(
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
         undos = [
-            requests.UndoRequest(id=id_, namespaces=namespaces, **options)
+            UndoRequest(id=id_, namespaces=namespaces, **options)
             for id_ in dict.fromkeys(ids)
         ]
         await _undo_all(operations, undos)
@@ -95,9 +104,7 @@ def _run(
     with_ids(ctx, memories, work)
 
 
-async def _undo_all(
-    operations: Operations, undos: Sequence[requests.UndoRequest]
-) -> None:
+async def _undo_all(operations: Operations, undos: Sequence[UndoRequest]) -> None:
     """Undo or redo changes one by one, and print each as it is done: a later one may fail."""
     undone: list[Undone] = []
     for request in undos:
@@ -126,8 +133,8 @@ def _print_undone(item: Undone, *, redo: bool) -> None:
 
 def _as_json(item: Undone) -> dict[str, Any]:
     value: dict[str, Any] = {
-        "memory": serializers.record(item.memory),
-        "change": serializers.revision(item.revision),
+        "memory": record_json(item.memory),
+        "change": revision_json(item.revision),
     }
     return value | (
         {"superseded": [str(old) for old in item.superseded]} if item.superseded else {}
@@ -147,12 +154,12 @@ def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) ->
     only: dict[str, Any] = {"namespaces": (write.namespace,)}
     if forgets:
         ids = tuple(memory.id for memory in write.memories)
-        result = call(ctx, requests.ForgetRequest(ids=ids, undoes_store=True, **only))
-        value = serializers.forgotten(result, erase=False, dry_run=False)
+        result = call(ctx, ForgetRequest(ids=ids, undoes_store=True, **only))
+        value = forgotten_json(result, erase=False, dry_run=False)
         print_either(value, lambda: print_forgotten(result, "forgotten"))
         return
     undos = [
-        requests.UndoRequest(id=item.id, revision=item.revision, redo=redo, **only)
+        UndoRequest(id=item.id, revision=item.revision, redo=redo, **only)
         for item in write.memories
     ]
     with_operations(ctx, lambda operations: _undo_all(operations, undos))
@@ -176,9 +183,7 @@ async def _own_writes(
     operations: Operations, names: dict[str, Any]
 ) -> AsyncIterator[tuple[Event, list[History]]]:
     """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
-    log = await operations.call(
-        requests.LogRequest(mine=True, limit=_OWN_WRITES, **names)
-    )
+    log = await operations.call(LogRequest(mine=True, limit=_OWN_WRITES, **names))
     entries = [entry for entry in log if entry.action in _ORDER]
     for entry in sorted(
         entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))
@@ -186,7 +191,7 @@ async def _own_writes(
         histories = []
         for id_ in entry.ids:
             with suppress(NotFound):
-                request = requests.HistoryRequest(id=id_, namespaces=(entry.namespace,))
+                request = HistoryRequest(id=id_, namespaces=(entry.namespace,))
                 histories.append(await operations.call(request))
         yield entry, histories
 

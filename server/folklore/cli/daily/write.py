@@ -18,12 +18,24 @@ from folklore.cli.context import call
 from folklore.cli.ids import call_with_ids, ids_of, with_ids
 from folklore.cli.output import in_one_line, paint, print_either, print_line, wants_json
 from folklore.cli.screen import confirm
+from folklore.contract.ids import short
+from folklore.contract.memories import (
+    CHANGEABLE,
+    ForgetRequest,
+    ForgetResult,
+    HistoryRequest,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    StoreResult,
+    UpdateRequest,
+    forgotten_json,
+    record_json,
+    related_json,
+    stored_json,
+)
+from folklore.contract.requests import Operations
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
-from folklore.memory import requests, serializers
-from folklore.memory.ids import short
-from folklore.memory.requests import ForgetRequest
-from folklore.memory.results import ForgetResult, StoreResult
-from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
 from folklore.text.dates.byline import byline
 from folklore.text.entities.finder import find_entities
@@ -32,9 +44,7 @@ from folklore.text.tags import MAX_TAGS
 _RULE = "---\n"
 _NOTHING = "Nothing was changed."
 # Fields that an editor shows above the text.
-_EDITED = [
-    name for name in requests.CHANGEABLE if name != "content" and FIELDS[name].stated
-]
+_EDITED = [name for name in CHANGEABLE if name != "content" and FIELDS[name].stated]
 
 
 @click.command(cls=opt.TextCommand)
@@ -88,19 +98,17 @@ def store(
 
     superseded: list[UUID] = []
 
-    def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
+    def request(old: tuple[UUID, ...]) -> StoreRequest:
         superseded[:] = old
         all_tags = (*tags, *(names if entities else ()))
         former = next(iter(old), None)
         draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
-        return requests.StoreRequest(
-            memories=(draft,), namespace=namespace, single=True
-        )
+        return StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
     with nullcontext() if text else _keeping("memory", content):
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     print_either(
-        serializers.stored(result),
+        stored_json(result),
         lambda: _print_stored(result, () if entities else names, superseded),
     )
 
@@ -181,7 +189,7 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     former = call_with_ids(
         ctx,
         [memory],
-        lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces),
+        lambda ids: HistoryRequest(id=ids[0], namespaces=namespaces),
     ).memory
     now = former
     edited = edited_text(former)
@@ -192,7 +200,7 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
         changed = f"changed {former.id}, revision {now.revision}"
     else:
         changed = _NOTHING
-    print_either(serializers.record(now), changed)
+    print_either(record_json(now), changed)
 
 
 def edited_text(memory: Memory) -> str | None:
@@ -204,14 +212,12 @@ def edited_text(memory: Memory) -> str | None:
 
 def as_text(memory: Memory) -> str:
     """Return the changeable fields as YAML between two rules, then the text."""
-    values = serializers.record(memory)
+    values = record_json(memory)
     fields = {name: values[name] for name in _EDITED if not _is_empty(values.get(name))}
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(
-    memory: Memory, text: str, namespaces: opt.Names
-) -> requests.UpdateRequest:
+def edit_request(memory: Memory, text: str, namespaces: opt.Names) -> UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = (
         _parse_edited(as_text(memory)),
@@ -228,7 +234,7 @@ def edit_request(
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     options = {"clear": clear, "if_revision": memory.revision, "namespaces": namespaces}
-    return requests.UpdateRequest(
+    return UpdateRequest(
         id=memory.id, changes=opt.changes_from(changes, hint=_NOTHING), **options
     )
 
@@ -317,7 +323,7 @@ def forget(
         request, more = _confirmed(ctx, request)
     result = call(ctx, request)
     result = replace(result, more=result.more or more)
-    value = serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run)
+    value = forgotten_json(result, erase=request.erase, dry_run=request.dry_run)
     if request.dry_run:
         outcome = "would be forgotten"
     else:
@@ -374,7 +380,7 @@ def merge(
     """
     changes = opt.changes_from({} if content is None else {"content": content})
 
-    def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
+    def request(ids: tuple[UUID, ...]) -> UpdateRequest:
         id_, *others = dict.fromkeys(ids)
         if not others:
             raise InvalidInput(
@@ -382,14 +388,12 @@ def merge(
                 "at least two ids are needed.",
                 hint="Name first the memory that remains.",
             )
-        return requests.UpdateRequest(
+        return UpdateRequest(
             id=id_, changes=changes, merge=tuple(others), namespaces=namespaces
         )
 
     now = call_with_ids(ctx, memories, request)
-    print_either(
-        serializers.record(now), f"merged into {now.id}, revision {now.revision}"
-    )
+    print_either(record_json(now), f"merged into {now.id}, revision {now.revision}")
 
 
 @click.command()
@@ -405,13 +409,13 @@ def pin(
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
         updates = [
-            requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces)
+            UpdateRequest(id=id_, changes=changes, namespaces=namespaces)
             for id_ in dict.fromkeys(ids)
         ]
         return [await operations.call(request) for request in updates]
 
     pinned = with_ids(ctx, memories, work)
-    value = {"memories": [serializers.record(memory) for memory in pinned]}
+    value = {"memories": [record_json(memory) for memory in pinned]}
     print_either(
         value,
         "\n".join(
@@ -441,11 +445,9 @@ def relate(
     prefers_over, precedes, supersedes, or another word.
     """
 
-    def request(ids: tuple[UUID, ...]) -> requests.RelateRequest:
-        change = requests.RelationChange(
-            from_id=ids[0], to_id=ids[1], type=type_, **options
-        )
-        return requests.RelateRequest(relations=(change,), namespaces=namespaces)
+    def request(ids: tuple[UUID, ...]) -> RelateRequest:
+        change = RelationChange(from_id=ids[0], to_id=ids[1], type=type_, **options)
+        return RelateRequest(relations=(change,), namespaces=namespaces)
 
     result = call_with_ids(ctx, [from_, to], request)
     if result.failed:
@@ -458,4 +460,4 @@ def relate(
         outcome = "created"
     else:
         outcome = "updated" if result.updated else "removed"
-    print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}")
+    print_either(related_json(result), f"{outcome}: {from_} {type_} {to}")

@@ -20,6 +20,12 @@ from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_checks, print_either
 from folklore.config import Settings
+from folklore.contract.health import Check
+from folklore.contract.memories import StoreRequest
+from folklore.contract.namespaces import EraseNamespaceRequest
+from folklore.contract.people import CreateTokenRequest
+from folklore.contract.recall import RecallRequest
+from folklore.contract.requests import without_nulls
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.distribute import is_cluster, require_nodes, undistributed
 from folklore.db.migrate import (
@@ -42,13 +48,11 @@ from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
-from folklore.memory import requests
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
 from folklore.memory.context import ALL, MemoryContext, RequestContext
 from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.namespaces.kept import kept_name
-from folklore.memory.results import Check
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
 from folklore.project import fork_advice, project_namespace, working_directory
@@ -92,7 +96,7 @@ def doctor(ctx: click.Context) -> None:
         code = exam.exit_code
     value = {
         "ok": code == 0,
-        "checks": [requests.without_nulls(asdict(check)) for check in checks],
+        "checks": [without_nulls(asdict(check)) for check in checks],
     }
     print_either(value, lambda: print_checks(checks))
     if code:
@@ -293,12 +297,8 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await _call(
-        context, requests.StoreRequest(memories=(Draft(text),), namespace=namespace)
-    )
-    request = requests.RecallRequest(
-        query="Where is the thermometer?", namespaces=(namespace,)
-    )
+    await _call(context, StoreRequest(memories=(Draft(text),), namespace=namespace))
+    request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
     answer: Answer = await _call(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError(
@@ -325,7 +325,7 @@ async def check_token(dsn: str) -> None:
         finally:
             for name in (readable, foreign):
                 with suppress(NotFound):
-                    await _call(context, requests.EraseNamespaceRequest(name=name))
+                    await _call(context, EraseNamespaceRequest(name=name))
             await database.rows("principals/delete", name=check)
 
 
@@ -335,10 +335,8 @@ async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
         (readable, f"The harbour crane {word} is red."),
         (foreign, f"We deploy {word} on Tuesdays."),
     ):
-        await _call(
-            owner, requests.StoreRequest(memories=(Draft(text),), namespace=name)
-        )
-    asked = requests.CreateTokenRequest(
+        await _call(owner, StoreRequest(memories=(Draft(text),), namespace=name))
+    asked = CreateTokenRequest(
         name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h"
     )
     created = await _call(owner, asked)
@@ -347,7 +345,7 @@ async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     )
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
     owned, granted = [
-        await _call(who, requests.RecallRequest(query=word, namespaces=(ALL,)))
+        await _call(who, RecallRequest(query=word, namespaces=(ALL,)))
         for who in (owner, token)
     ]
     spaces = [

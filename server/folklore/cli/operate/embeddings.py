@@ -9,11 +9,21 @@ from folklore.cli.context import call, settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line, print_rows
 from folklore.config import Settings
+from folklore.contract.models import (
+    BackfillRequest,
+    DropModelRequest,
+    EmbeddingsInfo,
+    EmbeddingsRequest,
+    Recommendation,
+    RecommendModelRequest,
+    RestoreModelRequest,
+    SwitchModelRequest,
+    SwitchResult,
+)
+from folklore.contract.requests import Result, Returns, result_json
 from folklore.embedding import factory, fastembed
 from folklore.embedding.protocol import ModelChoice
 from folklore.errors import InvalidInput
-from folklore.memory import requests
-from folklore.memory.results import EmbeddingsInfo, Recommendation, SwitchResult
 
 _PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
 # For an embedding service with a rate limit.
@@ -36,9 +46,9 @@ def status(ctx: click.Context) -> None:
 
     Counts exactly, so it reads every namespace.
     """
-    result = call(ctx, requests.EmbeddingsRequest())
+    result = call(ctx, EmbeddingsRequest())
     print_either(
-        requests.result_json(requests.EmbeddingsRequest(), result),
+        result_json(EmbeddingsRequest(), result),
         lambda: _print(result),
     )
 
@@ -60,7 +70,7 @@ def _print(result: EmbeddingsInfo) -> None:
 @context_and_json
 def backfill(ctx: click.Context, rate: float | None) -> None:
     """Make the pending embeddings in the active model. Ctrl-C pauses; run it again to continue."""
-    result = _changed(ctx, requests.BackfillRequest(rate=rate))
+    result = _changed(ctx, BackfillRequest(rate=rate))
     print_either(asdict(result), f"{result.made:,} embeddings made by {result.model}.")
 
 
@@ -88,7 +98,7 @@ def switch(
         embedding = factory.changed_settings(settings.embedding, changes)
         if (choice := factory.configured_choice(embedding, settings.home)) is not None:
             asyncio.run(_fetch(settings, choice))
-    _switch(ctx, requests.SwitchModelRequest(**changes, force=force, rate=rate))
+    _switch(ctx, SwitchModelRequest(**changes, force=force, rate=rate))
 
 
 @embeddings.command()
@@ -110,7 +120,7 @@ def recommend(ctx: click.Context, sample: int, seconds: float) -> None:
 
     The questions are titles, first sentences and halves of memories; the answers the rest of them. Changes nothing.
     """
-    result = call(ctx, requests.RecommendModelRequest(sample=sample, seconds=seconds))
+    result = call(ctx, RecommendModelRequest(sample=sample, seconds=seconds))
     print_either(
         asdict(result) | {"recommended": result.recommended},
         lambda: _print_recommended(result),
@@ -148,7 +158,7 @@ def _print_recommended(result: Recommendation) -> None:
 @context_and_json
 def rollback(ctx: click.Context, at_once: bool, rate: float | None) -> None:
     """Switch back to the previous model, after making the embeddings that it lacks."""
-    _switch(ctx, requests.RestoreModelRequest(at_once=at_once, rate=rate))
+    _switch(ctx, RestoreModelRequest(at_once=at_once, rate=rate))
 
 
 @embeddings.command()
@@ -170,7 +180,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None) -> None:
     """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
     if (model is None) == (role is None):
         raise click.UsageError("Give exactly one of MODEL, --previous and --next.")
-    result = _changed(ctx, requests.DropModelRequest(model=model, role=role))
+    result = _changed(ctx, DropModelRequest(model=model, role=role))
     print_either(
         asdict(result), f"{result.dropped:,} embeddings of {result.model} dropped."
     )
@@ -214,9 +224,7 @@ async def _fetch(settings: Settings, choice: ModelChoice) -> None:
         await asyncio.to_thread(fetch_minilm, factory.fetched_minilm(settings.home))
 
 
-def _changed(
-    ctx: click.Context, request: requests.Returns[requests.Result]
-) -> requests.Result:
+def _changed(ctx: click.Context, request: Returns[Result]) -> Result:
     """Run an operation that Ctrl-C may pause."""
     try:
         return call(ctx, request)
@@ -227,7 +235,7 @@ def _changed(
 
 def _switch(
     ctx: click.Context,
-    request: requests.SwitchModelRequest | requests.RestoreModelRequest,
+    request: SwitchModelRequest | RestoreModelRequest,
 ) -> None:
     done = _changed(ctx, request)
     validation = None if done.validation is None else asdict(done.validation)

@@ -12,6 +12,7 @@ import click
 
 from folklore.cli.context import operations_of, settings_of
 from folklore.config import Settings
+from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.engine.files import EnginePaths
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.local.session_start import (
@@ -24,8 +25,6 @@ from folklore.local.session_start import (
     request_of_cursor,
 )
 from folklore.log import get_logger
-from folklore.memory.requests import HookRequest
-from folklore.memory.results import HookAnswer
 from folklore.project import project_namespace
 
 log = get_logger(__name__)

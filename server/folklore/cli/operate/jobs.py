@@ -9,9 +9,9 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_rows, row_of
+from folklore.contract.jobs import JobsInfo, JobsRequest, RunJobsRequest
+from folklore.contract.requests import without_nulls
 from folklore.lazy import Lazy
-from folklore.memory.requests import JobsRequest, RunJobsRequest, without_nulls
-from folklore.memory.results import JobsInfo
 
 if TYPE_CHECKING:
     from folklore.jobs import definitions

@@ -17,10 +17,10 @@ from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
 from folklore.clients.plugin import installation
 from folklore.config import Settings, is_loopback
+from folklore.contract.health import Check, ChecksRequest
+from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.health.checks import Checks, Doubt
-from folklore.memory.requests import CallerRequest, ChecksRequest
-from folklore.memory.results import CallerInfo, Check
 from folklore.project import fork_advice, working_directory
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time

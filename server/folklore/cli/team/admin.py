@@ -16,15 +16,31 @@ from folklore.cli.options import (
 )
 from folklore.cli.output import print_either, print_line, print_rows, row_of, wants_json
 from folklore.cli.screen import confirm
-from folklore.memory import requests
-from folklore.memory.ids import id_of
-from folklore.memory.requests import without_nulls
-from folklore.memory.results import (
-    CreatedToken,
+from folklore.contract.health import StatsRequest
+from folklore.contract.ids import id_of
+from folklore.contract.memories import RenameTagRequest
+from folklore.contract.namespaces import (
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
     ErasedNamespaces,
-    Invitation,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
     MergedNamespaces,
+    MergeNamespacesRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+    ShareNamespaceRequest,
 )
+from folklore.contract.people import (
+    AuditRequest,
+    CreatedToken,
+    CreateTokenRequest,
+    Invitation,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
+from folklore.contract.requests import without_nulls
 from folklore.model import Role
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
@@ -50,7 +66,7 @@ namespaces = click.Group(
 @context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
-    namespaces = call(ctx, requests.ListNamespacesRequest(deleted=deleted))
+    namespaces = call(ctx, ListNamespacesRequest(deleted=deleted))
     zone = zone_of(ctx)
     columns = f"{_NAMESPACE} deleted_at deleted_by" if deleted else _NAMESPACE
     rows = [
@@ -75,9 +91,7 @@ def create_namespace(
     """Create an empty namespace; storing into a new name creates one too."""
     created = call(
         ctx,
-        requests.CreateNamespaceRequest(
-            name=name, language=language, description=description
-        ),
+        CreateNamespaceRequest(name=name, language=language, description=description),
     )
     print_line(f"created {created}")
 
@@ -88,9 +102,7 @@ def create_namespace(
 @click.pass_context
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Rename the namespace NAME to TO; its memories stay."""
-    print_line(
-        f"renamed to {call(ctx, requests.RenameNamespaceRequest(name=name, to=to))}"
-    )
+    print_line(f"renamed to {call(ctx, RenameNamespaceRequest(name=name, to=to))}")
 
 
 @namespaces.command()
@@ -99,7 +111,7 @@ def rename(ctx: click.Context, name: str, to: str) -> None:
 @click.pass_context
 def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Set the description of a namespace; without DESCRIPTION, remove it."""
-    call(ctx, requests.DescribeNamespaceRequest(name=name, description=description))
+    call(ctx, DescribeNamespaceRequest(name=name, description=description))
     print_line(f"described {name}")
 
 
@@ -109,7 +121,7 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
 @click.pass_context
 def share(ctx: click.Context, name: str, off: bool) -> None:
     """Search the namespace NAME in every project too, as the project's own (such as rules of the whole team)."""
-    call(ctx, requests.ShareNamespaceRequest(name=name, off=off))
+    call(ctx, ShareNamespaceRequest(name=name, off=off))
     print_line(f"{name} is {'no longer ' if off else ''}searched in every project")
 
 
@@ -132,7 +144,7 @@ def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
         return
     if ask:
         confirm(f"{name} and all its memories will be deleted. Continue?")
-    deleted = call(ctx, requests.DeleteNamespaceRequest(name=name))
+    deleted = call(ctx, DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
     print_line(
         f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it"
@@ -142,10 +154,10 @@ def delete(ctx: click.Context, name: str, erase: bool, ask: bool) -> None:
 def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
     only = None  # another namespace may have the name when the question is answered
     if ask:
-        preview = call(ctx, requests.EraseNamespaceRequest(name=name, dry_run=True))
+        preview = call(ctx, EraseNamespaceRequest(name=name, dry_run=True))
         confirm(f"Erase {_summary(preview)} permanently?")
         only = preview.ids
-    erased = call(ctx, requests.EraseNamespaceRequest(name=name, only=only))
+    erased = call(ctx, EraseNamespaceRequest(name=name, only=only))
     print_line(f"erased {_summary(erased)}")
     if erased.remaining:
         print_line(
@@ -169,9 +181,7 @@ def merge(
     ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, ask: bool
 ) -> None:
     """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
-    request = requests.MergeNamespacesRequest(
-        name=name, into=into, undo=undo, dry_run=dry_run
-    )
+    request = MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
     if ask and not dry_run and not undo:
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
         confirm(
@@ -198,7 +208,7 @@ def _moved(merged: MergedNamespaces) -> str:
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     """Restore the namespace of this name that was deleted last."""
-    print_line(f"restored {call(ctx, requests.RestoreNamespaceRequest(name=name))}")
+    print_line(f"restored {call(ctx, RestoreNamespaceRequest(name=name))}")
 
 
 @click.command()
@@ -206,7 +216,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @context_and_json
 def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
-    result = call(ctx, requests.StatsRequest(namespaces=namespaces))
+    result = call(ctx, StatsRequest(namespaces=namespaces))
     zone = zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [
@@ -256,7 +266,7 @@ tags = click.Group("tags", help="Manage the tags of a namespace.")
 @context_and_json
 def rename_tag(ctx: click.Context, /, **options: Any) -> None:
     """Rename TAG to TO, with the tags below it, on all memories of a namespace; TO may be in use."""
-    done = call(ctx, requests.RenameTagRequest(**options))
+    done = call(ctx, RenameTagRequest(**options))
     value = {
         "namespace": done.namespace,
         "tags": dict(done.tags),
@@ -304,7 +314,7 @@ tokens = click.Group(
 @context_and_json
 def create_token(ctx: click.Context, /, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
-    token = call(ctx, requests.CreateTokenRequest(**options))
+    token = call(ctx, CreateTokenRequest(**options))
     ends = {"expires_at": token.expires_at.isoformat()} if token.expires_at else {}
     value = {
         "id": str(token.id),
@@ -342,7 +352,7 @@ def warn_unusable(made: CreatedToken | Invitation) -> None:
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
-    tokens = call(ctx, requests.ListTokensRequest(principal=name, all=all_))
+    tokens = call(ctx, ListTokensRequest(principal=name, all=all_))
     zone = zone_of(ctx)
     rows = [
         row_of(item, "id name=principal", zone)
@@ -370,7 +380,7 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
         id_of(text, "ID", "`folklore tokens list` shows ids.")
         for text in dict.fromkeys(ids)
     )
-    revoked = call(ctx, requests.RevokeTokensRequest(ids=token_ids, principal=name))
+    revoked = call(ctx, RevokeTokensRequest(ids=token_ids, principal=name))
     value = {
         "revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]
     }
@@ -393,7 +403,7 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
 @context_and_json
 def audit(ctx: click.Context, /, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
-    request = requests.AuditRequest(**options)
+    request = AuditRequest(**options)
     entries = call(ctx, request)
     zone = zone_of(ctx)
     rows = [

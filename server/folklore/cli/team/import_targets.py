@@ -11,10 +11,10 @@ from pathlib import Path
 from folklore.cli.team.claude_projects import ClaudeProjects, encoded
 from folklore.cli.team.web_pages import web_pages
 from folklore.config import expanded, known_home
+from folklore.contract.namespaces import ListNamespacesRequest
+from folklore.contract.people import CallerInfo, ListTokensRequest
+from folklore.contract.requests import Operations
 from folklore.errors import InvalidInput
-from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
-from folklore.memory.results import CallerInfo
-from folklore.memory.service import Operations
 from folklore.memory.transfer.formats import files as page_files
 from folklore.memory.transfer.formats.commits import commit_lines
 from folklore.memory.transfer.formats.conversations import (

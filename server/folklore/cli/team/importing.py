@@ -22,15 +22,15 @@ from folklore.cli.team.import_targets import (
     found_format,
     targets_of,
 )
+from folklore.contract.people import CallerRequest
+from folklore.contract.transfer import Failure, ImportRequest, PagesRead, Report
 from folklore.errors import InvalidInput, Unavailable
-from folklore.memory.requests import CallerRequest, ImportRequest, PagesRead
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
 from folklore.memory.transfer.formats.files import MARKDOWN
 from folklore.memory.transfer.formats.recognition import (
     described as file_described,
     refuse_unreadable,
 )
-from folklore.memory.transfer.report import Failure, Report
 from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
 from folklore.text import names

@@ -34,10 +34,9 @@ from folklore.clients.credentials import (
     save_token,
 )
 from folklore.config import Settings, is_loopback
+from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
 from folklore.memory.auth.tokens import digest_of, key_of, new_secret
-from folklore.memory.requests import InviteRequest, JoinRequest
-from folklore.memory.results import Invitation, Membership
 from folklore.model import Role
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time

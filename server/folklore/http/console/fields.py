@@ -10,8 +10,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from folklore.contract.memories import CHANGEABLE, Changes
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.requests import CHANGEABLE, Changes
 from folklore.model import FIELDS, FieldType, Memory
 
 Input = Literal["textarea", "text", "number", "checkbox"]

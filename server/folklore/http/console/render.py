@@ -13,9 +13,9 @@ from typing import Any
 
 from markupsafe import Markup
 
+from folklore.contract.ids import short
 from folklore.http.requested import requested_zone
 from folklore.lazy import jinja2
-from folklore.memory.ids import short
 from folklore.model import Memory
 from folklore.text.amounts import amount
 from folklore.text.dates.byline import byline

@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from folklore import __version__
+from folklore.contract.requests import Result, Returns
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.http.console.render import html, static_version
 from folklore.http.error_responses import failure
-from folklore.memory.requests import Result, Returns
 from folklore.memory.service import Service
 from folklore.model import Caller
 

@@ -11,11 +11,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
+from folklore.contract.operations import OPERATIONS
+from folklore.contract.requests import (
+    Request as OperationRequest,
+    Returns,
+    read_request,
+    result_json,
+)
+from folklore.contract.transfer import ExportRequest
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.http.limits import IMPORT_PATH
 from folklore.http.transfers import Body, Exports, Imports
-from folklore.memory import requests
 from folklore.memory.service import Service
 from folklore.phases import Advance
 
@@ -30,12 +37,12 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
     async def call(request: Request) -> Response:
         name = request.path_params["operation"]
         try:
-            if (operation := requests.OPERATIONS.get(name)) is None:
-                listed = ", ".join(requests.OPERATIONS)
+            if (operation := OPERATIONS.get(name)) is None:
+                listed = ", ".join(OPERATIONS)
                 raise NotFound(
                     f"There is no operation {name[:60]!r}.", hint=f"There are {listed}."
                 )
-            parsed = requests.read_request(operation, await request.body())
+            parsed = read_request(operation, await request.body())
         except FolkloreError as error:
             service.on_denial("api", error)
             return failure(error)
@@ -49,20 +56,18 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
         return await _alive(answer(parsed, report), signs)
 
     async def answer(
-        parsed: requests.Request, report: Advance | None = None
+        parsed: OperationRequest, report: Advance | None = None
     ) -> Response:
         try:
-            result: object = await service.call(
-                cast("requests.Returns[object]", parsed), report
-            )
+            result: object = await service.call(cast("Returns[object]", parsed), report)
         except FolkloreError as error:
             return failure(error)
-        return JSONResponse({"result": requests.result_json(parsed, result)})
+        return JSONResponse({"result": result_json(parsed, result)})
 
     async def export(request: Request) -> Response:
         try:
             return await exports.answer(
-                requests.read_request(requests.ExportRequest, await request.body())
+                read_request(ExportRequest, await request.body())
             )
         except FolkloreError as error:
             service.on_denial("export", error)

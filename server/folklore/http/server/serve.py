@@ -25,13 +25,13 @@ from uvicorn.supervisors import Multiprocess
 from folklore.app import App, running
 from folklore.clients.credentials import save_token
 from folklore.config import Settings, expanded, is_loopback
+from folklore.contract.people import CreateTokenRequest
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
 from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.peers import is_told
 from folklore.lazy import Lazy
 from folklore.log import configure, get_logger
-from folklore.memory.requests import CreateTokenRequest
 
 if TYPE_CHECKING:
     from folklore.http import team

@@ -1,11 +1,10 @@
 """The caller as this server sees it: for `folklore doctor`, and for an assistant that joined."""
 
 from folklore import __version__
+from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import role_in, stronger
-from folklore.memory.requests import CallerRequest
-from folklore.memory.results import CallerInfo
 from folklore.model import Access
 from folklore.text import names
 

@@ -8,6 +8,7 @@ import re
 import secrets
 from datetime import timedelta
 
+from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership
 from folklore.db.stores.callers.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
 from folklore.memory.auth.tokens import (
@@ -20,8 +21,6 @@ from folklore.memory.auth.tokens import (
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require_writable
-from folklore.memory.requests import InviteRequest, JoinRequest
-from folklore.memory.results import Invitation, Membership
 
 _CODE = re.compile(rf"{INVITATION}[A-Za-z0-9_-]{{22}}")
 _LONGEST = timedelta(days=30)

@@ -13,14 +13,22 @@ from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
+from folklore.contract.namespaces import CreateNamespaceRequest
+from folklore.contract.people import (
+    NO_END,
+    CreatedToken,
+    CreateTokenRequest,
+    InviteRequest,
+    ListTokensRequest,
+    RevokedToken,
+    RevokeTokensRequest,
+)
 from folklore.db.stores.callers.principals import NewToken, Principals, TokenRecord
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
-from folklore.memory import requests
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.namespaces.administration import create_namespace
 from folklore.memory.permissions import require_new_namespace, require_owner, stronger
-from folklore.memory.results import CreatedToken, RevokedToken
 from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.text import names
 from folklore.text.clean import clean
@@ -82,7 +90,7 @@ def digest_of(key: str) -> bytes:
 
 
 async def create_token(
-    context: RequestContext, request: requests.CreateTokenRequest
+    context: RequestContext, request: CreateTokenRequest
 ) -> CreatedToken:
     """Create a token of 32 random bytes, and the namespaces of its grants that do not exist.
 
@@ -104,7 +112,7 @@ async def create_token(
 
 async def prepare_token(
     context: RequestContext,
-    request: requests.CreateTokenRequest | requests.InviteRequest,
+    request: CreateTokenRequest | InviteRequest,
     *,
     digest: bytes,
     owner: bool = False,
@@ -125,7 +133,7 @@ async def prepare_token(
         )
     agent = None if request.agent is None else _line(request.agent, "agent")
     by_name, patterns = _parse_grants(request.grants, owner=owner)
-    if request.expires == requests.NO_END:
+    if request.expires == NO_END:
         expires_at = None
     else:
         expires_at = context.now + period(request.expires, "expires")
@@ -205,7 +213,7 @@ async def store_external_token(
 
 
 async def list_tokens(
-    context: RequestContext, request: requests.ListTokensRequest
+    context: RequestContext, request: ListTokensRequest
 ) -> tuple[Token, ...]:
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
@@ -219,7 +227,7 @@ async def list_tokens(
 
 
 async def revoke_tokens(
-    context: RequestContext, request: requests.RevokeTokensRequest
+    context: RequestContext, request: RevokeTokensRequest
 ) -> tuple[RevokedToken, ...]:
     """Revoke tokens by id, or all of a principal, at once. Raises NotFound, InvalidInput, Refused."""
     require_owner(context.caller)
@@ -410,9 +418,7 @@ async def _ensure_namespaces(
                 )
             with suppress(Conflict):  # another process created it meanwhile
                 created.append(
-                    await create_namespace(
-                        context, requests.CreateNamespaceRequest(name=name)
-                    )
+                    await create_namespace(context, CreateNamespaceRequest(name=name))
                 )
     return {
         names.key(namespace.name): namespace.id

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
+from folklore.contract.health import Check
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.results import Check
 from folklore.phases import phase
 
 

@@ -2,20 +2,21 @@
 
 from datetime import datetime, timedelta
 
+from folklore.contract.health import (
+    BackupInfo,
+    Check,
+    ChecksRequest,
+    Status,
+    StatusRequest,
+)
+from folklore.contract.jobs import JobsInfo, JobsRequest
+from folklore.contract.people import CallerInfo, CallerRequest, ListTokensRequest
 from folklore.errors import FolkloreError
 from folklore.memory.auth.caller import describe_caller
 from folklore.memory.auth.tokens import list_tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.health.status import read_jobs, read_status
-from folklore.memory.requests import (
-    CallerRequest,
-    ChecksRequest,
-    JobsRequest,
-    ListTokensRequest,
-    StatusRequest,
-)
-from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 

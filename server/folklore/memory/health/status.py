@@ -4,13 +4,26 @@ import asyncio
 from dataclasses import replace
 
 from folklore import __version__
+from folklore.contract.health import (
+    BackupInfo,
+    BackupsRequest,
+    ModelInfo,
+    Sizes,
+    SizesRequest,
+    Stats,
+    StatsRequest,
+    Status,
+    StatusRequest,
+    TableSize,
+)
+from folklore.contract.jobs import JobsInfo, JobsRequest, RunJobsRequest, RunReport
+from folklore.contract.models import EmbeddingsInfo, EmbeddingsRequest
 from folklore.db.stores.events.injections import Injections
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
-from folklore.memory import requests, results
 from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.switch import model_coverage
@@ -21,9 +34,7 @@ from folklore.model import Degraded
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(
-    context: RequestContext, request: requests.StatusRequest
-) -> results.Status:
+async def read_status(context: RequestContext, request: StatusRequest) -> Status:
     """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
 
     A server with pending embeddings begins to make them. One statement.
@@ -40,7 +51,7 @@ async def read_status(
         reason = error.message
     if any(item.pending_embeddings for item in holdings):
         context.note_pending()
-    return results.Status(
+    return Status(
         version=__version__,
         engine=context.engine,
         namespaces=tuple(
@@ -49,14 +60,12 @@ async def read_status(
         ),
         model=None
         if model is None
-        else results.ModelInfo(model.provider, model.name, model.dimensions),
+        else ModelInfo(model.provider, model.name, model.dimensions),
         degraded=() if reason is None else (Degraded("dense", reason),),
     )
 
 
-async def read_stats(
-    context: RequestContext, request: requests.StatsRequest
-) -> results.Stats:
+async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
     """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
@@ -71,23 +80,19 @@ async def read_stats(
         label = None
     else:
         label = f"{model.provider}/{model.name}/{model.dimensions}"
-    return results.Stats(tuple(statistics), label, context.engine)
+    return Stats(tuple(statistics), label, context.engine)
 
 
-async def read_jobs(
-    context: RequestContext, _request: requests.JobsRequest
-) -> results.JobsInfo:
+async def read_jobs(context: RequestContext, _request: JobsRequest) -> JobsInfo:
     """Return the rows of the background jobs, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     states = await Jobs(context.memory.database).all()
-    return results.JobsInfo(
-        tuple(states.values()), tuple(context.scheduled()), context.now
-    )
+    return JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
 
 
 async def run_jobs(
-    context: RequestContext, request: requests.RunJobsRequest
-) -> tuple[results.RunReport, ...]:
+    context: RequestContext, request: RunJobsRequest
+) -> tuple[RunReport, ...]:
     """Run background jobs, for the owner. Raises Refused, InvalidInput for an unknown job."""
     require_owner(context.caller, dry_run=request.dry_run)
     await context.memory.active_model.refresh()
@@ -95,25 +100,23 @@ async def run_jobs(
 
 
 async def read_backups(
-    context: RequestContext, _request: requests.BackupsRequest
-) -> tuple[results.BackupInfo, ...]:
+    context: RequestContext, _request: BackupsRequest
+) -> tuple[BackupInfo, ...]:
     """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
     require_owner(context.caller, dry_run=True)
     return await context.backups()
 
 
-async def read_sizes(
-    context: RequestContext, _request: requests.SizesRequest
-) -> results.Sizes:
+async def read_sizes(context: RequestContext, _request: SizesRequest) -> Sizes:
     """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
     require_owner(context.caller, dry_run=True)
-    size, tables = await Maintenance(context.memory.database).sizes(results.TableSize)
-    return results.Sizes(size, tuple(tables))
+    size, tables = await Maintenance(context.memory.database).sizes(TableSize)
+    return Sizes(size, tuple(tables))
 
 
 async def read_embeddings(
-    context: RequestContext, _request: requests.EmbeddingsRequest
-) -> results.EmbeddingsInfo:
+    context: RequestContext, _request: EmbeddingsRequest
+) -> EmbeddingsInfo:
     """Return the models, and what they embedded of the namespaces that the caller may read.
 
     Addresses of models are for the owner.
@@ -127,7 +130,7 @@ async def read_embeddings(
         note = "Embedding is switched off (embedding.provider: none): memories are found by keyword only."
     elif active is None:
         note = "Nothing is embedded yet; the first store makes the configured model the active one."
-    return results.EmbeddingsInfo(
+    return EmbeddingsInfo(
         configured=memory.active_model.configured,
         active=None if active is None else active.model,
         note=note,

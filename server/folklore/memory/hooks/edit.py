@@ -7,6 +7,7 @@ from dataclasses import replace
 from uuid import UUID
 
 from folklore.background import on_texts, stop_if_abandoned
+from folklore.contract.hooks import HookAnswer
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import (
     Match,
@@ -17,7 +18,6 @@ from folklore.memory.hooks.matches import (
     with_successors,
 )
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Recalled
 from folklore.ranking.injection import CODE, CONCERNED, MOST_OF_EDIT, edit_worth
 from folklore.text.hooks.edits import Edit

@@ -6,6 +6,7 @@ A prompt gets what one recall finds: what is nearly certain in full, and what is
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
+from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.context import RequestContext
@@ -14,8 +15,6 @@ from folklore.memory.hooks.matches import inject, matches_of
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.hooks.stated import record_quotations, record_statements
 from folklore.memory.records import learning
-from folklore.memory.requests import HookRequest
-from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import LIKELY
 from folklore.text.hooks.injected import without_blocks
 from folklore.text.hooks.prompts import is_remark, without_private

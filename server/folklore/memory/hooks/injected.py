@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from itertools import groupby
 
+from folklore.contract.hooks import InjectedMemory, InjectedRequest, InjectedText
 from folklore.db.stores.events.injections import InjectedNote, Injections
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require_owner
-from folklore.memory.requests import InjectedRequest
-from folklore.memory.results import InjectedMemory, InjectedText
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
 

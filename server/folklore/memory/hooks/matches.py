@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from folklore.contract.ids import short
 from folklore.db.stores.events.injections import Injections, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.ids import new_id, short
+from folklore.memory.ids import new_id
 from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from folklore.config import Moment
+from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.edit import (
     concerned_by,
@@ -16,8 +17,6 @@ from folklore.memory.hooks.edit import (
 )
 from folklore.memory.hooks.matches import Match, inject, matches_of
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.requests import HookRequest
-from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import IGNORED
 from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.hooks.failures import failure_question

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from folklore.contract.hooks import HookRequest
 from folklore.db.stores.events.audit import NOWHERE
 from folklore.db.stores.events.injections import AssistantSession, Injections, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import HookRequest
 from folklore.text import names
 
 # Characters of a session's name that count.

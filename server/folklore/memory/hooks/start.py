@@ -5,15 +5,15 @@ from datetime import datetime, time
 from itertools import zip_longest
 from uuid import UUID
 
+from folklore.contract.hooks import HookAnswer, HookRequest
+from folklore.contract.ids import short
 from folklore.db.stores.events.injections import Injections, Note
 from folklore.db.stores.memories import ListingOrder
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import replaced_text
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.ids import new_id, short
+from folklore.memory.ids import new_id
 from folklore.memory.records.subjects import newer_memories
-from folklore.memory.requests import HookRequest
-from folklore.memory.results import HookAnswer
 from folklore.model import Filters, Memory, Replaced
 from folklore.ranking.diversity import newest_first
 from folklore.text import tokens

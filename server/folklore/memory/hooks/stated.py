@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from folklore.contract.hooks import Paused, PauseRequest, Statement, StatementsRequest
 from folklore.db.stores.events.audit import NOWHERE
 from folklore.db.stores.events.injections import (
     AssistantSession,
@@ -17,8 +18,6 @@ from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
 from folklore.memory.permissions import require_writable
-from folklore.memory.requests import PauseRequest, StatementsRequest
-from folklore.memory.results import Paused, Statement
 from folklore.text.hooks.injected import Quoting, without_blocks
 from folklore.text.secrets.finder import SearchEnded, find
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.db.stores.events.injections import OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
@@ -15,8 +16,6 @@ from folklore.memory.hooks.stated import (
     record_statements,
 )
 from folklore.memory.permissions import may_write_somewhere
-from folklore.memory.requests import HookRequest
-from folklore.memory.results import HookAnswer
 from folklore.ranking.injection import LIKELY
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.statements import statements

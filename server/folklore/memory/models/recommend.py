@@ -14,6 +14,7 @@ from functools import partial
 from time import monotonic
 from uuid import UUID
 
+from folklore.contract.models import ModelMeasure, Recommendation, RecommendModelRequest
 from folklore.db.stores.embeddings import Embeddings
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import NotFound
@@ -21,8 +22,6 @@ from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import RequestContext
 from folklore.memory.models.switch import Target, chosen_target, namespace_ids
 from folklore.memory.permissions import require_owner
-from folklore.memory.requests import RecommendModelRequest
-from folklore.memory.results import ModelMeasure, Recommendation
 from folklore.phases import Advance
 from folklore.text.passages import passages
 

@@ -19,6 +19,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
+from folklore.contract.models import (
+    SMALLEST_SAMPLE,
+    BackfillRequest,
+    BackfillResult,
+    DropModelRequest,
+    DropResult,
+    ModelCoverage,
+    NamespaceCoverage,
+    RestoreModelRequest,
+    SwitchModelRequest,
+    SwitchResult,
+    Validation,
+)
 from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.db.stores.recall import visits
@@ -31,7 +44,6 @@ from folklore.errors import (
     NotFound,
 )
 from folklore.log import get_logger
-from folklore.memory import requests, results
 from folklore.memory.active_model import (
     REFRESH_SECONDS,
     Build,
@@ -79,7 +91,7 @@ class ModelSwitch:
         self._models = Models(self._context.database)
         self._pace = pace
 
-    async def to(self, target: Target, *, force: bool = False) -> results.SwitchResult:
+    async def to(self, target: Target, *, force: bool = False) -> SwitchResult:
         """Switch to a model; `force` switches even if the validation fails.
 
         Raises Conflict while another switch is under way, FolkloreError if the validation fails, EmbedderUnavailable
@@ -88,7 +100,7 @@ class ModelSwitch:
         role = await self._models.begin(target.model, now=self._now())
         count = await self._fill(target)
         if role == "active":
-            return results.SwitchResult(None, target.model.label, count, None)
+            return SwitchResult(None, target.model.label, count, None)
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
@@ -108,9 +120,7 @@ class ModelSwitch:
                 )
         return await self._activate(old, target, count, validation)
 
-    async def back(
-        self, build: Build, *, at_once: bool = False
-    ) -> results.SwitchResult:
+    async def back(self, build: Build, *, at_once: bool = False) -> SwitchResult:
         """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
 
         Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
@@ -163,12 +173,12 @@ class ModelSwitch:
         old: KnownModel | None,
         target: Target,
         count: int,
-        validation: results.Validation | None,
-    ) -> results.SwitchResult:
+        validation: Validation | None,
+    ) -> SwitchResult:
         await self._models.activate(target.model.id, now=self._now())
         log.info("model_switched", to=target.model.label)
         label = None if old is None else old.label
-        return results.SwitchResult(
+        return SwitchResult(
             label, target.model.label, count + await self._sweep(target), validation
         )
 
@@ -221,9 +231,7 @@ class ModelSwitch:
         )
 
 
-async def backfill(
-    context: RequestContext, request: requests.BackfillRequest
-) -> results.BackfillResult:
+async def backfill(context: RequestContext, request: BackfillRequest) -> BackfillResult:
     """Make the pending embeddings in the active model. Raises Refused, InvalidInput, EmbedderUnavailable."""
     require_owner(context.caller)
     memory = context.memory
@@ -240,12 +248,12 @@ async def backfill(
     work = Backfill(memory.embeddings, embedder, model.id, now=context.clock, pace=pace)
     work.report = lambda done: context.report(done, pending)
     filled = await work.fill(await namespace_ids(memory))
-    return results.BackfillResult(model.label, filled.embeddings, filled.wordless)
+    return BackfillResult(model.label, filled.embeddings, filled.wordless)
 
 
 async def switch_model(
-    context: RequestContext, request: requests.SwitchModelRequest
-) -> results.SwitchResult:
+    context: RequestContext, request: SwitchModelRequest
+) -> SwitchResult:
     """Switch to the model of the settings with these properties. Raises Refused, InvalidInput, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -261,8 +269,8 @@ async def switch_model(
 
 
 async def restore_model(
-    context: RequestContext, request: requests.RestoreModelRequest
-) -> results.SwitchResult:
+    context: RequestContext, request: RestoreModelRequest
+) -> SwitchResult:
     """Switch back to the previous model. Raises Refused, and as ModelSwitch."""
     require_owner(context.caller)
     await context.memory.active_model.refresh()
@@ -272,9 +280,7 @@ async def restore_model(
     )
 
 
-async def drop_model(
-    context: RequestContext, request: requests.DropModelRequest
-) -> results.DropResult:
+async def drop_model(context: RequestContext, request: DropModelRequest) -> DropResult:
     """Delete the embeddings of a model, given by its name, its id or its role. Raises Refused, NotFound, Conflict."""
     require_owner(context.caller)
     models = await Models(context.memory.database).read()
@@ -291,9 +297,7 @@ async def drop_model(
             else "There is no such model.",
             hint="`folklore embeddings status --json` lists them.",
         )
-    return results.DropResult(
-        matches[0].label, await ModelSwitch(context).drop(matches[0])
-    )
+    return DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))
 
 
 async def namespace_ids(context: MemoryContext) -> list[UUID]:
@@ -309,9 +313,9 @@ async def pending_embeddings(context: MemoryContext, model: KnownModel) -> int:
 
 async def validate(
     embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target
-) -> results.Validation:
+) -> Validation:
     """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
-    each = max(results.SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
+    each = max(SMALLEST_SAMPLE, _SAMPLE // max(len(namespaces), 1))
     sample: list[Sampled] = []
     for namespace in namespaces[:_SAMPLE]:
         rows = await embeddings.sample(
@@ -327,12 +331,12 @@ async def validate(
     try:
         found_old = await _nearest(embeddings, sample, old)
     except EmbedderUnavailable:
-        return results.Validation(len(sample), number_new, None, None)
+        return Validation(len(sample), number_new, None, None)
     shared = [
         len(one & other) / max(len(other), 1)
         for one, other in zip(found_new, found_old, strict=True)
     ]
-    return results.Validation(
+    return Validation(
         len(sample),
         number_new,
         _hits(sample, found_old),
@@ -414,7 +418,7 @@ def _same(one: KnownModel, other: KnownModel) -> bool:
 
 async def model_coverage(
     context: MemoryContext,
-) -> tuple[list[results.ModelCoverage], list[results.NamespaceCoverage]]:
+) -> tuple[list[ModelCoverage], list[NamespaceCoverage]]:
     """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
     namespaces = await context.namespaces.find(None)
     models = []
@@ -435,15 +439,13 @@ async def model_coverage(
             else:
                 path = "exact"
             counts = covered.memories, covered.embedded, covered.pending
-            spaces.append(
-                results.NamespaceCoverage(namespace.name, *properties, *counts, path)
-            )
+            spaces.append(NamespaceCoverage(namespace.name, *properties, *counts, path))
             embedded = embedded + covered.embedded
             pending = pending + covered.pending
         role = model.role
         size = model.dimensions
         models.append(
-            results.ModelCoverage(
+            ModelCoverage(
                 model.label,
                 model.id,
                 role,

@@ -2,14 +2,24 @@
 
 from uuid import UUID
 
+from folklore.contract.namespaces import (
+    CreateNamespaceRequest,
+    DeletedNamespace,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    ErasedNamespaces,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+    ShareNamespaceRequest,
+)
 from folklore.db.stores.namespaces import Change, NamespaceInfo
 from folklore.errors import Conflict, NotFound
-from folklore.memory import requests
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import require, require_owner, require_writable
 from folklore.memory.records.forget import refresh_planner_samples
-from folklore.memory.results import DeletedNamespace, ErasedNamespaces
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import short_text
 from folklore.model import DEFAULT_LANGUAGE, Namespace
@@ -20,14 +30,14 @@ MAX_DESCRIPTION = 2_000
 
 
 async def list_namespaces(
-    context: RequestContext, request: requests.ListNamespacesRequest
+    context: RequestContext, request: ListNamespacesRequest
 ) -> tuple[Namespace, ...]:
     """List readable namespaces with counts, or the deleted ones. One statement."""
     return tuple(await context.memory.namespaces.all(deleted=request.deleted))
 
 
 async def create_namespace(
-    context: RequestContext, request: requests.CreateNamespaceRequest
+    context: RequestContext, request: CreateNamespaceRequest
 ) -> str:
     """Create an empty namespace and return its normalised name. Raises InvalidInput, Conflict if it exists."""
     require_owner(context.caller)
@@ -54,7 +64,7 @@ async def create_namespace(
 
 
 async def rename_namespace(
-    context: RequestContext, request: requests.RenameNamespaceRequest
+    context: RequestContext, request: RenameNamespaceRequest
 ) -> str:
     """Rename a namespace; its memories stay. Raises NotFound, InvalidInput, Conflict if the name is taken."""
     memory = context.memory
@@ -70,7 +80,7 @@ async def rename_namespace(
 
 
 async def describe_namespace(
-    context: RequestContext, request: requests.DescribeNamespaceRequest
+    context: RequestContext, request: DescribeNamespaceRequest
 ) -> None:
     """Set or remove the description of a namespace. Raises NotFound, InvalidInput."""
     guard_fields({"description": request.description}, context.memory.secrets)
@@ -80,7 +90,7 @@ async def describe_namespace(
 
 
 async def share_namespace(
-    context: RequestContext, request: requests.ShareNamespaceRequest
+    context: RequestContext, request: ShareNamespaceRequest
 ) -> None:
     """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
     namespace = await administered(context, request.name)
@@ -102,7 +112,7 @@ async def _changed(
 
 
 async def delete_namespace(
-    context: RequestContext, request: requests.DeleteNamespaceRequest
+    context: RequestContext, request: DeleteNamespaceRequest
 ) -> DeletedNamespace:
     """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
     namespace = await administered(context, request.name)
@@ -112,7 +122,7 @@ async def delete_namespace(
 
 
 async def erase_namespace(
-    context: RequestContext, request: requests.EraseNamespaceRequest
+    context: RequestContext, request: EraseNamespaceRequest
 ) -> ErasedNamespaces:
     """Delete a namespace with all its memories permanently; if none of the name is in use, the deleted ones.
 
@@ -146,7 +156,7 @@ async def erase_namespace(
 
 
 async def restore_namespace(
-    context: RequestContext, request: requests.RestoreNamespaceRequest
+    context: RequestContext, request: RestoreNamespaceRequest
 ) -> str:
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)

@@ -1,5 +1,6 @@
 """Merge two namespaces: all memories of one move into the other, in one transaction."""
 
+from folklore.contract.namespaces import MergedNamespaces, MergeNamespacesRequest
 from folklore.db.stores.merging import Merging, Plan, reason_of
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
@@ -7,8 +8,6 @@ from folklore.memory.context import RequestContext
 from folklore.memory.namespaces.administration import administered, restorable
 from folklore.memory.permissions import require_owner
 from folklore.memory.records.merge import restore_merged
-from folklore.memory.requests import MergeNamespacesRequest
-from folklore.memory.results import MergedNamespaces
 from folklore.phases import phase
 
 _MOST_IDS = 5

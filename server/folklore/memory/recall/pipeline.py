@@ -11,6 +11,12 @@ from itertools import starmap
 from uuid import UUID
 
 from folklore.background import all_of
+from folklore.contract.recall import (
+    ExplainRequest,
+    RecallRequest,
+    Reflections,
+    SearchRequest,
+)
 from folklore.db.standby import Standby
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import Scope
@@ -33,12 +39,6 @@ from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import BranchResult, Question, Retrieval, Search
 from folklore.memory.records.listing import ListPage, list_page
-from folklore.memory.requests import (
-    ExplainRequest,
-    RecallRequest,
-    Reflections,
-    SearchRequest,
-)
 from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.text.clean import clean

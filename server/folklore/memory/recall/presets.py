@@ -1,8 +1,7 @@
 """Presets of the ranking: built-in ones, and those of the settings."""
 
+from folklore.contract.recall import ListPresetsRequest, Preset
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import ListPresetsRequest
-from folklore.memory.results import Preset
 from folklore.ranking.weights import numbers_of, setting_of
 
 

@@ -5,13 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from folklore.contract.recall import RecallRequest
 from folklore.errors import InvalidInput
 from folklore.memory.budget import within_budget
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question
-from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
 from folklore.ranking.diversity import newest_first
 from folklore.text.arguments import is_nothing

@@ -3,13 +3,17 @@
 from collections.abc import Iterator, Mapping
 from uuid import UUID
 
+from folklore.contract.recall import (
+    ExplainedCandidate,
+    ExplainRequest,
+    Explanation,
+    Stage,
+)
 from folklore.db.rows import memory_of
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.recall.pipeline import question_of, ranked, search_of
 from folklore.memory.recall.rank import RankedList
-from folklore.memory.requests import ExplainRequest
-from folklore.memory.results import ExplainedCandidate, Explanation, Stage
 from folklore.model import Memory
 from folklore.ranking.weights import numbers_of
 

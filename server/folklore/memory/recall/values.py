@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from folklore.contract.recall import BranchHit, BranchList, ExplainedWord
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import (
     NOTHING,
@@ -16,7 +17,6 @@ from folklore.db.stores.recall_rows import (
 )
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
-from folklore.memory.results import BranchHit, BranchList, ExplainedWord
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery

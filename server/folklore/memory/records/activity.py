@@ -7,6 +7,16 @@ from functools import partial
 from typing import get_args
 from uuid import UUID
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.review import (
+    Action,
+    Activity,
+    ActivityRequest,
+    Event,
+    LogRequest,
+    Use,
+    UsesRequest,
+)
 from folklore.db.rows import made
 from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
 from folklore.db.stores.namespaces import NamespaceInfo
@@ -27,13 +37,6 @@ from folklore.memory.pagination import (
     place_of,
 )
 from folklore.memory.records.get import visible_memories
-from folklore.memory.requests import (
-    ActivityRequest,
-    FiltersRequest,
-    LogRequest,
-    UsesRequest,
-)
-from folklore.memory.results import Action, Activity, Event, Use
 from folklore.model import Filters, Memory
 
 # Writes of the text or the fields of memories. Erased memories leave no trace here.

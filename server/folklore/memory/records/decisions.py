@@ -5,8 +5,16 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Literal
 
-from folklore.memory import requests
-from folklore.memory.results import ReviewItem
+from folklore.contract.memories import (
+    Changes,
+    ForgetRequest,
+    RelateRequest,
+    RelationChange,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.contract.requests import Request
+from folklore.contract.review import DISTINCT, REVIEWED, ReviewItem
 from folklore.model import Memory
 
 Decision = Literal[
@@ -46,14 +54,14 @@ class Decided:
     A relation changes neither memory; then `changed` is the newer one.
     """
 
-    request: requests.Request
+    request: Request
     changed: Memory
-    undo: requests.Request
+    undo: Request
 
     @property
     def is_relation(self) -> bool:
         """True for a decision that only relates the memories."""
-        return isinstance(self.undo, requests.RelateRequest)
+        return isinstance(self.undo, RelateRequest)
 
 
 def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
@@ -63,7 +71,7 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
         return _on_one(newer, decision, today)
     older = item.memories[0]
     if decision in ("keep", "contradicts"):
-        type_ = requests.DISTINCT if decision == "keep" else "contradicts"
+        type_ = DISTINCT if decision == "keep" else "contradicts"
         return Decided(
             _relation(newer, type_, older),
             newer,
@@ -72,7 +80,7 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
     if decision == "merge":
         return _changed(
             newer,
-            requests.UpdateRequest(
+            UpdateRequest(
                 id=newer.id, merge=(older.id,), namespaces=(newer.namespace,)
             ),
         )
@@ -84,34 +92,30 @@ def decide(item: ReviewItem, decision: Decision, today: date) -> Decided:
 def _on_one(memory: Memory, decision: Decision, today: date) -> Decided:
     if decision == "forget":
         return _forgotten(memory)
-    metadata = {**(memory.metadata or {}), requests.REVIEWED: today.isoformat()}
-    changes = requests.Changes.model_validate(
+    metadata = {**(memory.metadata or {}), REVIEWED: today.isoformat()}
+    changes = Changes.model_validate(
         {"pinned": True} if decision == "pin" else {"metadata": metadata}
     )
     where = {"namespaces": (memory.namespace,), "if_revision": memory.revision}
-    return _changed(
-        memory, requests.UpdateRequest(id=memory.id, changes=changes, **where)
-    )
+    return _changed(memory, UpdateRequest(id=memory.id, changes=changes, **where))
 
 
 def _forgotten(memory: Memory) -> Decided:
     return _changed(
-        memory, requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,))
+        memory, ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,))
     )
 
 
-def _changed(memory: Memory, request: requests.Request) -> Decided:
+def _changed(memory: Memory, request: Request) -> Decided:
     return Decided(
         request,
         memory,
-        requests.UndoRequest(id=memory.id, namespaces=(memory.namespace,)),
+        UndoRequest(id=memory.id, namespaces=(memory.namespace,)),
     )
 
 
 def _relation(
     one: Memory, type_: str, other: Memory, *, remove: bool = False
-) -> requests.RelateRequest:
-    change = requests.RelationChange(
-        from_id=one.id, to_id=other.id, type=type_, remove=remove
-    )
-    return requests.RelateRequest(relations=(change,), namespaces=(one.namespace,))
+) -> RelateRequest:
+    change = RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
+    return RelateRequest(relations=(change,), namespaces=(one.namespace,))

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from uuid import UUID
 
+from folklore.contract.memories import ForgetRequest, ForgetResult
 from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.db.stores.namespaces import Listed
 from folklore.errors import FolkloreError, InvalidInput
@@ -13,8 +14,6 @@ from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.filters import resolve_filters
 from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.supersede import restore
-from folklore.memory.requests import ForgetRequest
-from folklore.memory.results import ForgetResult
 from folklore.model import Filters, Memory, Revision
 
 MAX_AT_ONCE = 1_000

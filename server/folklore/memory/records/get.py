@@ -4,11 +4,16 @@ import re
 from collections.abc import Iterable, Sequence
 from uuid import UUID
 
+from folklore.contract.memories import (
+    GetRequest,
+    GetResult,
+    MemoryDetails,
+    ResolvedId,
+    ResolveRequest,
+)
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import GetRequest, ResolveRequest
-from folklore.memory.results import GetResult, MemoryDetails, ResolvedId
 from folklore.model import Memory
 
 # A hub may have thousands of relations; the strongest are shown.

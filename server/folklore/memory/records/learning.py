@@ -18,6 +18,7 @@ from collections.abc import (
 from itertools import islice
 from uuid import UUID
 
+from folklore.contract.recall import RecallRequest
 from folklore.db.stores.changes import Cues, NamespaceTransaction, State
 from folklore.db.stores.events.usage import UsageStore
 from folklore.errors import FolkloreError
@@ -27,7 +28,6 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.hooks.stated import quoting_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
-from folklore.memory.requests import RecallRequest
 from folklore.memory.usage import query_digest
 from folklore.model import Answer, Memory
 from folklore.text import names

@@ -6,6 +6,7 @@ from operator import attrgetter
 from typing import Any
 from uuid import UUID
 
+from folklore.contract.memories import UpdateRequest
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State, Superseded
 from folklore.db.stores.events.audit import Write
@@ -34,7 +35,6 @@ from folklore.memory.records.supersede import (
     refusal,
     write_replacements,
 )
-from folklore.memory.requests import UpdateRequest
 from folklore.model import Draft, Memory, Revision
 from folklore.text import tags as tag_rules
 

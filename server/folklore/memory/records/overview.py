@@ -7,6 +7,16 @@ from datetime import datetime, time, timedelta
 from operator import attrgetter
 from uuid import UUID
 
+from folklore.contract.review import (
+    DISTINCT,
+    REVIEWED,
+    Attention,
+    AuthorChanges,
+    DayCounts,
+    Overview,
+    OverviewRequest,
+    ReviewRequest,
+)
 from folklore.db.stores.events.activity import (
     ActivityStatements,
     AttentionRules,
@@ -17,8 +27,6 @@ from folklore.memory.context import RequestContext
 from folklore.memory.records.activity import WRITES
 from folklore.memory.records.review import CONTRADICTS, SETTLED, comparing_model
 from folklore.memory.records.store import NEAREST
-from folklore.memory.requests import DISTINCT, REVIEWED, OverviewRequest, ReviewRequest
-from folklore.memory.results import Attention, AuthorChanges, DayCounts, Overview
 
 # Days of the changes by author.
 _WEEK = 7

@@ -3,6 +3,12 @@
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
+from folklore.contract.memories import (
+    FailedRelation,
+    RelateRequest,
+    RelateResult,
+    RelationChange,
+)
 from folklore.db.stores.changes import NamespaceTransaction
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
@@ -16,8 +22,6 @@ from folklore.memory.records.supersede import (
     refusal,
     write_replacements,
 )
-from folklore.memory.requests import RelateRequest, RelationChange
-from folklore.memory.results import FailedRelation, RelateResult
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
 from folklore.model import Relation

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
+from folklore.contract.memories import RenamedTag, RenameTagRequest
 from folklore.db.stores.changes import NamespaceTransaction
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require, require_writable
-from folklore.memory.requests import RenameTagRequest
-from folklore.memory.results import RenamedTag
 from folklore.memory.secret_guard import guard_fields
 from folklore.text import tags as tag_rules
 

@@ -9,13 +9,19 @@ from datetime import timedelta
 from operator import attrgetter
 from uuid import UUID
 
+from folklore.contract.review import (
+    DISTINCT,
+    REVIEWED,
+    Review,
+    ReviewItem,
+    ReviewReason,
+    ReviewRequest,
+)
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
 from folklore.embedding.protocol import Model
 from folklore.memory.context import RequestContext
 from folklore.memory.records.store import NEAREST, NEWEST
-from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
-from folklore.memory.results import Review, ReviewItem, ReviewReason
 
 CONTRADICTS = "contradicts"
 # Relations of near-duplicates that were decided on.

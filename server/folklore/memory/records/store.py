@@ -12,6 +12,7 @@ from functools import partial
 from uuid import UUID
 
 from folklore.background import characters_in, on_texts
+from folklore.contract.memories import RefusedMemory, StoreRequest, StoreResult
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.embeddings import PendingMemory
 from folklore.db.stores.memories import PreparedMemory, Vectors
@@ -32,8 +33,6 @@ from folklore.memory.permissions import opens, require, require_new_namespace
 from folklore.memory.records.cues import add_cues, embed_cues
 from folklore.memory.records.subjects import Stored, older_on_subject
 from folklore.memory.records.supersede import Replacement, supersede
-from folklore.memory.requests import StoreRequest
-from folklore.memory.results import RefusedMemory, StoreResult
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import (
     ValidBatch,

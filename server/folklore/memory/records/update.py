@@ -6,6 +6,14 @@ from typing import Any, cast
 from uuid import UUID
 
 from folklore.background import characters_in, on_texts
+from folklore.contract.memories import (
+    CHANGEABLE,
+    History,
+    HistoryRequest,
+    Undone,
+    UndoRequest,
+    UpdateRequest,
+)
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.events.audit import Write
@@ -28,13 +36,6 @@ from folklore.memory.records.get import is_visible, read_memories
 from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
-from folklore.memory.requests import (
-    CHANGEABLE,
-    HistoryRequest,
-    UndoRequest,
-    UpdateRequest,
-)
-from folklore.memory.results import History, Undone
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
+from folklore.contract.requests import Result, Returns
+from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError
 from folklore.lazy import Lazy
-from folklore.memory import requests
 from folklore.memory.service.code import mark, prepare
 from folklore.model import Caller
 from folklore.phases import Advance, phase
@@ -26,13 +27,6 @@ else:
     kept = Lazy("folklore.memory.namespaces.kept")
     export = Lazy("folklore.memory.transfer.export")
     importer = Lazy("folklore.memory.transfer.importer")
-
-
-class Operations(Protocol):
-    """The operations of this process, or those of a server over HTTP."""
-
-    async def call(self, request: requests.Returns[requests.Result]) -> requests.Result:
-        """Run an operation. Raises FolkloreError."""
 
 
 def _ignore(_operation: str, _error: FolkloreError) -> None:
@@ -55,8 +49,8 @@ class Service:
     on_denial: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(
-        self, request: requests.Returns[requests.Result], report: Advance | None = None
-    ) -> requests.Result:
+        self, request: Returns[Result], report: Advance | None = None
+    ) -> Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
         operation = operations.operation_of(request)
         try:
@@ -72,7 +66,7 @@ class Service:
         if operation.record is not None:
             operation.record(self, context, request, result)
         return cast(
-            "requests.Result",
+            "Result",
             result if context.copy is None else await mark(context.copy, result),
         )
 
@@ -83,7 +77,7 @@ class Service:
     async def import_lines(
         self,
         lines: Lines,
-        request: requests.ImportRequest,
+        request: ImportRequest,
         steps: Callable[[], tuple[int, int]],
     ) -> None:
         """Import lines, counted in the report of the request; `steps` returns those done, and all. As import_chunks."""
@@ -92,9 +86,7 @@ class Service:
                 await self._context(), lines, request, lambda: advance(*steps())
             )
 
-    async def export(
-        self, request: requests.ExportRequest
-    ) -> AsyncGenerator[str, None]:
+    async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises FolkloreError."""
         async with aclosing(
             export.export_lines(await self._context(), request)

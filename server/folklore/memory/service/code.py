@@ -14,12 +14,22 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
+from folklore.contract.compact import JsonDict
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import (
+    Changes,
+    GetRequest,
+    GetResult,
+    ListRequest,
+    StoreRequest,
+    UpdateRequest,
+    stale_json,
+)
+from folklore.contract.people import CallerRequest
+from folklore.contract.requests import without_nulls
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory import requests, serializers
 from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, WorkingCopy
-from folklore.memory.results import GetResult
-from folklore.memory.serializers import JsonDict
 from folklore.model import Answer, Draft, Memory, Recalled, Stale
 from folklore.text.arguments import is_nothing
 from folklore.text.paths import MAX_PATHS, ROOT
@@ -34,14 +44,12 @@ _SECONDS = 30.0
 
 async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
     """Return a request of a caller who works in this copy, with paths relative to its root, and the present code."""
-    if isinstance(request, requests.StoreRequest):
+    if isinstance(request, StoreRequest):
         return await _stored(copy, request)
-    if isinstance(request, requests.UpdateRequest):
+    if isinstance(request, UpdateRequest):
         return await _updated(copy, request, call)
     if (
-        isinstance(
-            filters := getattr(request, "filters", None), requests.FiltersRequest
-        )
+        isinstance(filters := getattr(request, "filters", None), FiltersRequest)
         and filters.paths
     ):
         paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
@@ -69,12 +77,12 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
     results: list[Recalled] = []
-    filters = requests.FiltersRequest(paths=(ROOT,))
+    filters = FiltersRequest(paths=(ROOT,))
     cursor = None
-    project = (await call(requests.CallerRequest())).namespace or copy.namespace
+    project = (await call(CallerRequest())).namespace or copy.namespace
     while True:
         page = await call(
-            requests.ListRequest(
+            ListRequest(
                 namespaces=(project,),
                 filters=filters,
                 limit=_PAGE,
@@ -93,14 +101,12 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
             return tuple(results)
 
 
-async def confirmation(
-    copy: WorkingCopy, id_: UUID, call: Call
-) -> requests.UpdateRequest:
+async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateRequest:
     """Return the request that declares a memory true of the present code, under the new paths of moved files.
 
     Raises FolkloreError.
     """
-    memory = (await call(requests.GetRequest(ids=(id_,)))).found[0].memory
+    memory = (await call(GetRequest(ids=(id_,)))).found[0].memory
     if not memory.paths:
         raise InvalidInput(
             "ID",
@@ -114,10 +120,10 @@ async def confirmation(
         )
     [files] = await _compared(copy, [memory])
     moved = {file.path: file.moved_to for file in files}
-    changes = requests.Changes.model_validate(
+    changes = Changes.model_validate(
         {"paths": tuple(moved.get(path) or path for path in memory.paths)}
     )
-    return await _updated(copy, requests.UpdateRequest(id=id_, changes=changes), call)
+    return await _updated(copy, UpdateRequest(id=id_, changes=changes), call)
 
 
 async def _compared(
@@ -134,9 +140,7 @@ async def _compared(
         ) from error
 
 
-async def _stored(
-    copy: WorkingCopy, request: requests.StoreRequest
-) -> requests.StoreRequest:
+async def _stored(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
     about: list[JsonDict] = [
         {"paths": item.paths, "commit": item.commit, "blobs": item.blobs}
         if isinstance(item, Draft)
@@ -155,17 +159,17 @@ async def _stored(
 
 
 async def _updated(
-    copy: WorkingCopy, request: requests.UpdateRequest, call: Call
-) -> requests.UpdateRequest:
+    copy: WorkingCopy, request: UpdateRequest, call: Call
+) -> UpdateRequest:
     async def anchor() -> Anchor | None:
         with suppress(FolkloreError):  # the update meets it too
             return Anchor.of(
-                (await call(requests.GetRequest(ids=(request.id,)))).found[0].memory
+                (await call(GetRequest(ids=(request.id,)))).found[0].memory
             )
         return None
 
     code = await _present_code(
-        copy, requests.without_nulls(dict(request.changes)), request.clear, anchor
+        copy, without_nulls(dict(request.changes)), request.clear, anchor
     )
     changes = request.changes.model_copy(update=code)
     return request.model_copy(update={"changes": changes}) if code else request
@@ -244,7 +248,7 @@ async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> Js
         return value
     marks = dict(zip(by_id, await copy.marks(list(by_id.values())), strict=True))
     marked = [
-        memory | {"stale": serializers.stale(files)}
+        memory | {"stale": stale_json(files)}
         if isinstance(memory, dict) and (files := marks.get(str(memory.get("id"))))
         else memory
         for memory in memories

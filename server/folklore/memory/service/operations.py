@@ -7,8 +7,78 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
+from folklore.contract.health import (
+    BackupsRequest,
+    ChecksRequest,
+    SizesRequest,
+    StatsRequest,
+    StatusRequest,
+)
+from folklore.contract.hooks import (
+    HookRequest,
+    InjectedRequest,
+    PauseRequest,
+    StatementsRequest,
+)
+from folklore.contract.jobs import JobsRequest, RunJobsRequest
+from folklore.contract.memories import (
+    ForgetRequest,
+    GetRequest,
+    GetResult,
+    HistoryRequest,
+    ListRequest,
+    RelateRequest,
+    RenameTagRequest,
+    ResolveRequest,
+    StoreRequest,
+    StoreResult,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.contract.models import (
+    BackfillRequest,
+    DropModelRequest,
+    EmbeddingsRequest,
+    RecommendModelRequest,
+    RestoreModelRequest,
+    SwitchModelRequest,
+)
+from folklore.contract.namespaces import (
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    MergeNamespacesRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+    ShareNamespaceRequest,
+)
+from folklore.contract.people import (
+    AuditRequest,
+    CallerRequest,
+    CreateLinkRequest,
+    CreateTokenRequest,
+    InviteRequest,
+    JoinRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
+from folklore.contract.recall import (
+    ExplainRequest,
+    ListPresetsRequest,
+    RecallRequest,
+    SearchRequest,
+)
+from folklore.contract.requests import Request, Returns
+from folklore.contract.review import (
+    ActivityRequest,
+    LogRequest,
+    OverviewRequest,
+    ReviewRequest,
+    UsesRequest,
+)
 from folklore.errors import error_from_code
-from folklore.memory import requests as of
 from folklore.memory.auth import audit, caller, console_sessions, invitations, tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.health import checkup, status
@@ -29,13 +99,12 @@ from folklore.memory.records import (
     store,
     update,
 )
-from folklore.memory.results import GetResult, StoreResult
 from folklore.model import Answer, Draft, Memory
 
 if TYPE_CHECKING:
     from folklore.memory.service import Service
 
-AnyRequest = TypeVar("AnyRequest", bound=of.Request)
+AnyRequest = TypeVar("AnyRequest", bound=Request)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +119,12 @@ class Operation(Generic[AnyRequest]):
 def _record_answer(
     service: Service,
     context: RequestContext,
-    request: of.RecallRequest | of.SearchRequest,
+    request: RecallRequest | SearchRequest,
     answer: Answer,
 ) -> None:
     if request.counted:
         context.memory.recalled.add(answer)
-        if isinstance(request, of.RecallRequest):
+        if isinstance(request, RecallRequest):
             learning.keep_questions(context, request, answer)
         service.usage().record(
             answer, *request.questions, caller=context.caller, now=context.now
@@ -65,7 +134,7 @@ def _record_answer(
 def _record_reading(
     service: Service,
     context: RequestContext,
-    request: of.GetRequest,
+    request: GetRequest,
     result: GetResult,
 ) -> None:
     read: dict[str, list[UUID]] = {}
@@ -82,7 +151,7 @@ def _record_reading(
 
 
 def _record_update(
-    service: Service, context: RequestContext, request: of.UpdateRequest, memory: Memory
+    service: Service, context: RequestContext, request: UpdateRequest, memory: Memory
 ) -> None:
     learning.teach_used(context, request.client_session, memory.namespace, [request.id])
     _record_use(service, context, "updated", [(memory.namespace, request.id)])
@@ -91,7 +160,7 @@ def _record_update(
 def _record_store(
     service: Service,
     context: RequestContext,
-    request: of.StoreRequest,
+    request: StoreRequest,
     result: StoreResult,
 ) -> None:
     """Record the memories that a store confirmed or superseded, and refused ones as denied."""
@@ -116,7 +185,7 @@ def _record_store(
 
 
 def _teach_written(
-    context: RequestContext, request: of.StoreRequest, result: StoreResult
+    context: RequestContext, request: StoreRequest, result: StoreResult
 ) -> None:
     """Teach what new memories superseded and quote."""
     refused = {item.index for item in result.refused}
@@ -145,65 +214,65 @@ def _record_use(
 
 
 _ALL: tuple[Operation[Any], ...] = (
-    Operation(of.StoreRequest, lambda: store.store, _record_store),
-    Operation(of.RecallRequest, lambda: pipeline.recall, _record_answer),
-    Operation(of.SearchRequest, lambda: pipeline.search, _record_answer),
-    Operation(of.ExplainRequest, lambda: trace.explain),
-    Operation(of.ListPresetsRequest, lambda: presets.list_presets),
-    Operation(of.ListRequest, lambda: listing.list_memories),
-    Operation(of.GetRequest, lambda: get.get_memories, _record_reading),
-    Operation(of.ResolveRequest, lambda: get.resolve_ids),
-    Operation(of.HistoryRequest, lambda: update.read_history),
-    Operation(of.UpdateRequest, lambda: update.update, _record_update),
-    Operation(of.UndoRequest, lambda: update.undo),
-    Operation(of.ForgetRequest, lambda: forget.forget),
-    Operation(of.RelateRequest, lambda: relate.relate),
-    Operation(of.RenameTagRequest, lambda: retag.rename_tag),
-    Operation(of.HookRequest, lambda: events.answer_hook),
-    Operation(of.StatementsRequest, lambda: stated.list_statements),
-    Operation(of.PauseRequest, lambda: stated.pause),
-    Operation(of.InjectedRequest, lambda: injected.read_injected),
-    Operation(of.StatusRequest, lambda: status.read_status),
-    Operation(of.StatsRequest, lambda: status.read_stats),
-    Operation(of.ListNamespacesRequest, lambda: administration.list_namespaces),
-    Operation(of.CreateNamespaceRequest, lambda: administration.create_namespace),
-    Operation(of.RenameNamespaceRequest, lambda: administration.rename_namespace),
-    Operation(of.DescribeNamespaceRequest, lambda: administration.describe_namespace),
-    Operation(of.ShareNamespaceRequest, lambda: administration.share_namespace),
-    Operation(of.DeleteNamespaceRequest, lambda: administration.delete_namespace),
-    Operation(of.MergeNamespacesRequest, lambda: merge.merge_namespaces),
-    Operation(of.EraseNamespaceRequest, lambda: administration.erase_namespace),
-    Operation(of.RestoreNamespaceRequest, lambda: administration.restore_namespace),
-    Operation(of.CreateTokenRequest, lambda: tokens.create_token),
-    Operation(of.InviteRequest, lambda: invitations.invite),
-    Operation(of.JoinRequest, lambda: invitations.join),
-    Operation(of.CreateLinkRequest, lambda: console_sessions.create_link),
-    Operation(of.CallerRequest, lambda: caller.describe_caller),
-    Operation(of.ChecksRequest, lambda: checkup.read_checks),
-    Operation(of.BackupsRequest, lambda: status.read_backups),
-    Operation(of.SizesRequest, lambda: status.read_sizes),
-    Operation(of.JobsRequest, lambda: status.read_jobs),
-    Operation(of.RunJobsRequest, lambda: status.run_jobs),
-    Operation(of.EmbeddingsRequest, lambda: status.read_embeddings),
-    Operation(of.BackfillRequest, lambda: switch.backfill),
-    Operation(of.SwitchModelRequest, lambda: switch.switch_model),
-    Operation(of.RestoreModelRequest, lambda: switch.restore_model),
-    Operation(of.DropModelRequest, lambda: switch.drop_model),
-    Operation(of.RecommendModelRequest, lambda: recommend.recommend_model),
-    Operation(of.ListTokensRequest, lambda: tokens.list_tokens),
-    Operation(of.RevokeTokensRequest, lambda: tokens.revoke_tokens),
-    Operation(of.AuditRequest, lambda: audit.read_audit),
-    Operation(of.LogRequest, lambda: activity.read_log),
-    Operation(of.OverviewRequest, lambda: overview.read_overview),
-    Operation(of.ActivityRequest, lambda: activity.read_activity),
-    Operation(of.UsesRequest, lambda: activity.read_uses),
-    Operation(of.ReviewRequest, lambda: review.read_review),
+    Operation(StoreRequest, lambda: store.store, _record_store),
+    Operation(RecallRequest, lambda: pipeline.recall, _record_answer),
+    Operation(SearchRequest, lambda: pipeline.search, _record_answer),
+    Operation(ExplainRequest, lambda: trace.explain),
+    Operation(ListPresetsRequest, lambda: presets.list_presets),
+    Operation(ListRequest, lambda: listing.list_memories),
+    Operation(GetRequest, lambda: get.get_memories, _record_reading),
+    Operation(ResolveRequest, lambda: get.resolve_ids),
+    Operation(HistoryRequest, lambda: update.read_history),
+    Operation(UpdateRequest, lambda: update.update, _record_update),
+    Operation(UndoRequest, lambda: update.undo),
+    Operation(ForgetRequest, lambda: forget.forget),
+    Operation(RelateRequest, lambda: relate.relate),
+    Operation(RenameTagRequest, lambda: retag.rename_tag),
+    Operation(HookRequest, lambda: events.answer_hook),
+    Operation(StatementsRequest, lambda: stated.list_statements),
+    Operation(PauseRequest, lambda: stated.pause),
+    Operation(InjectedRequest, lambda: injected.read_injected),
+    Operation(StatusRequest, lambda: status.read_status),
+    Operation(StatsRequest, lambda: status.read_stats),
+    Operation(ListNamespacesRequest, lambda: administration.list_namespaces),
+    Operation(CreateNamespaceRequest, lambda: administration.create_namespace),
+    Operation(RenameNamespaceRequest, lambda: administration.rename_namespace),
+    Operation(DescribeNamespaceRequest, lambda: administration.describe_namespace),
+    Operation(ShareNamespaceRequest, lambda: administration.share_namespace),
+    Operation(DeleteNamespaceRequest, lambda: administration.delete_namespace),
+    Operation(MergeNamespacesRequest, lambda: merge.merge_namespaces),
+    Operation(EraseNamespaceRequest, lambda: administration.erase_namespace),
+    Operation(RestoreNamespaceRequest, lambda: administration.restore_namespace),
+    Operation(CreateTokenRequest, lambda: tokens.create_token),
+    Operation(InviteRequest, lambda: invitations.invite),
+    Operation(JoinRequest, lambda: invitations.join),
+    Operation(CreateLinkRequest, lambda: console_sessions.create_link),
+    Operation(CallerRequest, lambda: caller.describe_caller),
+    Operation(ChecksRequest, lambda: checkup.read_checks),
+    Operation(BackupsRequest, lambda: status.read_backups),
+    Operation(SizesRequest, lambda: status.read_sizes),
+    Operation(JobsRequest, lambda: status.read_jobs),
+    Operation(RunJobsRequest, lambda: status.run_jobs),
+    Operation(EmbeddingsRequest, lambda: status.read_embeddings),
+    Operation(BackfillRequest, lambda: switch.backfill),
+    Operation(SwitchModelRequest, lambda: switch.switch_model),
+    Operation(RestoreModelRequest, lambda: switch.restore_model),
+    Operation(DropModelRequest, lambda: switch.drop_model),
+    Operation(RecommendModelRequest, lambda: recommend.recommend_model),
+    Operation(ListTokensRequest, lambda: tokens.list_tokens),
+    Operation(RevokeTokensRequest, lambda: tokens.revoke_tokens),
+    Operation(AuditRequest, lambda: audit.read_audit),
+    Operation(LogRequest, lambda: activity.read_log),
+    Operation(OverviewRequest, lambda: overview.read_overview),
+    Operation(ActivityRequest, lambda: activity.read_activity),
+    Operation(UsesRequest, lambda: activity.read_uses),
+    Operation(ReviewRequest, lambda: review.read_review),
 )
-_BY_REQUEST: Mapping[type[of.Request], Operation[Any]] = {
+_BY_REQUEST: Mapping[type[Request], Operation[Any]] = {
     operation.request: operation for operation in _ALL
 }
 
 
-def operation_of(request: of.Returns[Any]) -> Operation[Any]:
+def operation_of(request: Returns[Any]) -> Operation[Any]:
     """Return the operation of a request."""
     return _BY_REQUEST[type(request)]  # type: ignore[index]

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from folklore.contract.transfer import OnConflict
 from folklore.db.stores.transfer import ExistingMemory, TransferredMemory
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.records.fields import TEXTS
-from folklore.memory.requests import OnConflict
 from folklore.model import FIELDS
 from folklore.text.cues import united
 

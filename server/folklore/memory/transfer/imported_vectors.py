@@ -8,6 +8,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING
 from uuid import UUID
 
+from folklore.contract.transfer import Report
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import (
@@ -23,7 +24,6 @@ from folklore.lazy import NDArray, numpy as np
 from folklore.memory.active_model import model_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.records.store import embed
-from folklore.memory.transfer.report import Report
 from folklore.text.passages import passages
 
 if TYPE_CHECKING:

@@ -11,6 +11,8 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.background import in_thread, on_texts
+from folklore.contract.memories import ForgetRequest
+from folklore.contract.transfer import ImportRequest
 from folklore.db.stores.transfer import (
     Batch,
     Link,
@@ -32,7 +34,6 @@ from folklore.memory.permissions import (
 )
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
-from folklore.memory.requests import ForgetRequest, ImportRequest
 from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,

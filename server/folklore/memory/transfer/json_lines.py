@@ -27,6 +27,7 @@ from pydantic import (
     create_model,
 )
 
+from folklore.contract.argument_types import VALUE_TYPES
 from folklore.db.stores.transfer import (
     HALF_BYTES,
     PAST,
@@ -37,7 +38,6 @@ from folklore.db.stores.transfer import (
 )
 from folklore.errors import InvalidInput, field_errors
 from folklore.memory.ids import new_id
-from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.transfer.formats.json_values import LINE_BYTES
 from folklore.memory.transfer.formats.line import IGNORED, is_state, state_of
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type

@@ -8,15 +8,12 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.memories import ListRequest
+from folklore.contract.namespaces import ListNamespacesRequest
+from folklore.contract.review import DONE, Attention, AuthorChanges, OverviewRequest
 from folklore.http.console.pages.projects import Projects
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import (
-    FiltersRequest,
-    ListNamespacesRequest,
-    ListRequest,
-    OverviewRequest,
-)
-from folklore.memory.results import DONE, Attention, AuthorChanges
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES = 6

@@ -6,9 +6,8 @@ from itertools import groupby
 
 from starlette.responses import Response
 
+from folklore.contract.hooks import InjectedRequest, InjectedText
 from folklore.http.console.visit import Visit, number_of
-from folklore.memory.requests import InjectedRequest
-from folklore.memory.results import InjectedText
 
 _STEP = 50
 _MOST = 1_000

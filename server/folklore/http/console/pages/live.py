@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from starlette.responses import Response, StreamingResponse
 
 from folklore.background import in_background
+from folklore.contract.review import Activity, ActivityRequest
 from folklore.errors import FolkloreError, Unavailable
 from folklore.http.console.guard import Visitor
 from folklore.http.console.pages.timeline import asked, shared
@@ -20,8 +21,6 @@ from folklore.memory.auth.current_caller import calling
 from folklore.memory.pagination import Feed
 from folklore.memory.permissions import role_in
 from folklore.memory.records.activity import new_events
-from folklore.memory.requests import ActivityRequest
-from folklore.memory.results import Activity
 from folklore.model import Caller
 
 # Seconds between two looks for new events, and between two signs of life of a silent stream.

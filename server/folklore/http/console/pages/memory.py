@@ -10,14 +10,19 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from folklore.contract.endings import whole_ids
+from folklore.contract.ids import id_or_ending
+from folklore.contract.memories import (
+    GetRequest,
+    History,
+    HistoryRequest,
+    MemoryDetails,
+    record_json,
+)
+from folklore.contract.review import UsesRequest
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
-from folklore.memory import serializers
-from folklore.memory.ids import id_or_ending
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
-from folklore.memory.results import History, MemoryDetails
-from folklore.memory.service.endings import whole_ids
 from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
@@ -171,7 +176,7 @@ def _short(text: str) -> str:
 
 def shown_changes(history: History) -> Iterator[Change]:
     """Yield the changes, the last one first: the values before each, compared with those after it."""
-    following: dict[str, Any] = serializers.record(history.memory)
+    following: dict[str, Any] = record_json(history.memory)
     for revision in history.revisions:
         changed = []
         for name, value in revision.before.items():

@@ -5,13 +5,25 @@ from typing import Any
 
 from starlette.responses import Response
 
+from folklore.contract.memories import (
+    Changes,
+    ForgetRequest,
+    GetRequest,
+    HistoryRequest,
+    MemoryDetails,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.contract.namespaces import ListNamespacesRequest
+from folklore.contract.recall import RecallRequest
 from folklore.errors import Conflict, FolkloreError, InvalidInput
 from folklore.http.console import fields
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit, number_of
-from folklore.memory import requests
 from folklore.memory.permissions import granted_names, require
-from folklore.memory.results import MemoryDetails
 from folklore.model import Draft, Memory
 
 _CANDIDATES = 10
@@ -32,7 +44,7 @@ async def store(visit: Visit) -> Response:
             raise InvalidInput(
                 "content", "is empty.", hint="Write one self-contained fact."
             )
-        request = requests.StoreRequest(
+        request = StoreRequest(
             memories=(Draft(**values),), namespace=project or None, single=True
         )
         result = await visit.call(request)
@@ -84,7 +96,7 @@ async def pin(visit: Visit) -> Response:
     memory = await _writable(visit)
     pinned = bool(visit.form.get("pinned"))
     await visit.call(
-        _update(memory, changes=requests.Changes.model_validate({"pinned": pinned}))
+        _update(memory, changes=Changes.model_validate({"pinned": pinned}))
     )
     return visit.redirect(
         f"memories/{memory.id}", notice="pinned" if pinned else "unpinned"
@@ -99,7 +111,7 @@ async def add_cue(visit: Visit) -> Response:
         raise InvalidInput(
             "cue", "is empty.", hint="Write what somebody would type who needs it."
         )
-    changes = requests.Changes.model_validate({"cues": (*memory.cues, cue)})
+    changes = Changes.model_validate({"cues": (*memory.cues, cue)})
     await visit.call(_update(memory, changes=changes))
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -109,7 +121,7 @@ async def remove_cue(visit: Visit) -> Response:
     memory = await _writable(visit)
     cue = visit.form.get("cue", "")
     left = tuple(other for other in memory.cues if other != cue)
-    changes = requests.Changes.model_validate({"cues": left})
+    changes = Changes.model_validate({"cues": left})
     await visit.call(_update(memory, changes=changes))
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -118,7 +130,7 @@ async def ask_undo(visit: Visit) -> Response:
     """Show the last change of a memory, which an undo takes back."""
     memory = await _writable(visit)
     history = await visit.call(
-        requests.HistoryRequest(id=memory.id, namespaces=(memory.namespace,))
+        HistoryRequest(id=memory.id, namespaces=(memory.namespace,))
     )
     return await visit.render(
         "memory_undo.html", memory=memory, change=next(shown_changes(history), None)
@@ -130,9 +142,7 @@ async def undo(visit: Visit) -> Response:
     memory = await _writable(visit)
     revision = number_of(visit.form.get("revision", ""), "revision")
     await visit.call(
-        requests.UndoRequest(
-            id=memory.id, revision=revision, namespaces=(memory.namespace,)
-        )
+        UndoRequest(id=memory.id, revision=revision, namespaces=(memory.namespace,))
     )
     return visit.redirect(f"memories/{memory.id}", notice="undone")
 
@@ -141,9 +151,7 @@ async def ask_forget(visit: Visit) -> Response:
     """Show what forgetting a memory would do."""
     memory = await _writable(visit)
     preview = await visit.call(
-        requests.ForgetRequest(
-            ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True
-        )
+        ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True)
     )
     return await visit.render(
         "memory_forget.html", memory=memory, restored=preview.restored
@@ -153,9 +161,7 @@ async def ask_forget(visit: Visit) -> Response:
 async def forget(visit: Visit) -> Response:
     """Forget a memory."""
     memory = await _writable(visit)
-    await visit.call(
-        requests.ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,))
-    )
+    await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
     return visit.redirect(f"memories/{memory.id}", notice="forgotten")
 
 
@@ -173,9 +179,7 @@ async def erase(visit: Visit) -> Response:
     if (error := visit.wrong_word("erase")) is not None:
         return await ask_erase(visit, error)
     await visit.call(
-        requests.ForgetRequest(
-            ids=(memory.id,), namespaces=(memory.namespace,), erase=True
-        )
+        ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True)
     )
     return visit.redirect("search", notice="erased", project=memory.namespace)
 
@@ -202,9 +206,7 @@ async def supersede(visit: Visit) -> Response:
     )
     try:
         result = await visit.call(
-            requests.StoreRequest(
-                memories=(draft,), namespace=memory.namespace, single=True
-            )
+            StoreRequest(memories=(draft,), namespace=memory.namespace, single=True)
         )
     except FolkloreError as error:
         values = {"memory": memory, "content": content, "reason": reason}
@@ -218,7 +220,7 @@ async def choose(visit: Visit) -> Response:
     question = visit.query.get("q", "")
     where = (memory.namespace,)
     query = question.strip() or memory.content[:1_000]
-    request = requests.RecallRequest(
+    request = RecallRequest(
         query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False
     )
     candidates = [
@@ -244,7 +246,7 @@ async def relate(visit: Visit) -> Response:
         raise InvalidInput("strength", "must be a number.") from None
     other = await memory_id(visit, visit.form.get("other", ""))
     type_ = visit.form.get("type", "").strip() or "relates_to"
-    change = requests.RelationChange(
+    change = RelationChange(
         from_id=memory.id, to_id=other, type=type_, strength=strength
     )
     await _relate(visit, memory, change)
@@ -258,9 +260,7 @@ async def unrelate(visit: Visit) -> Response:
         f"{name}_id": await memory_id(visit, visit.form.get(name, ""))
         for name in ("from", "to")
     }
-    change = requests.RelationChange(
-        **ends, type=visit.form.get("type", ""), remove=True
-    )
+    change = RelationChange(**ends, type=visit.form.get("type", ""), remove=True)
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="unrelated")
 
@@ -270,25 +270,23 @@ async def merge(visit: Visit) -> Response:
     memory = await _writable(visit)
     other_id = await memory_id(visit, visit.form.get("other", ""))
     if not visit.form.get("confirmed"):
-        [other] = (await visit.call(requests.GetRequest(ids=(other_id,)))).found
+        [other] = (await visit.call(GetRequest(ids=(other_id,)))).found
         return await visit.render(
             "memory_merge.html", memory=memory, other=other.memory
         )
     where = (memory.namespace,)
     revision = number_of(visit.form.get("revision", ""), "revision")
     await visit.call(
-        requests.UpdateRequest(
+        UpdateRequest(
             id=memory.id, merge=(other_id,), if_revision=revision, namespaces=where
         )
     )
     return visit.redirect(f"memories/{memory.id}", notice="merged")
 
 
-async def _relate(
-    visit: Visit, memory: Memory, change: requests.RelationChange
-) -> None:
+async def _relate(visit: Visit, memory: Memory, change: RelationChange) -> None:
     result = await visit.call(
-        requests.RelateRequest(relations=(change,), namespaces=(memory.namespace,))
+        RelateRequest(relations=(change,), namespaces=(memory.namespace,))
     )
     if result.failed:
         raise InvalidInput("other", result.failed[0].reason)
@@ -308,8 +306,8 @@ async def _erasable(visit: Visit) -> MemoryDetails:
     return details
 
 
-def _update(memory: Memory, **changes: Any) -> requests.UpdateRequest:
-    return requests.UpdateRequest(
+def _update(memory: Memory, **changes: Any) -> UpdateRequest:
+    return UpdateRequest(
         id=memory.id,
         if_revision=memory.revision,
         namespaces=(memory.namespace,),
@@ -325,9 +323,7 @@ async def _new_form(
 ) -> Response:
     access = visit.caller.access
     if access is None:
-        names = [
-            item.name for item in await visit.call(requests.ListNamespacesRequest())
-        ]
+        names = [item.name for item in await visit.call(ListNamespacesRequest())]
     else:
         names = list(granted_names(access, "writer"))
     inputs = fields.form_fields(texts)

@@ -2,15 +2,11 @@
 
 from starlette.responses import Response
 
+from folklore.contract.health import BackupsRequest, ChecksRequest, SizesRequest
+from folklore.contract.jobs import JobsRequest
+from folklore.contract.models import EmbeddingsRequest
 from folklore.http.console.visit import Visit
 from folklore.jobs import definitions
-from folklore.memory.requests import (
-    BackupsRequest,
-    ChecksRequest,
-    EmbeddingsRequest,
-    JobsRequest,
-    SizesRequest,
-)
 
 # Backups and tables that are shown.
 _BACKUPS = 20

@@ -4,9 +4,19 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from folklore.contract.health import StatsRequest
+from folklore.contract.memories import RenameTagRequest
+from folklore.contract.namespaces import (
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    MergeNamespacesRequest,
+    RenameNamespaceRequest,
+    ShareNamespaceRequest,
+)
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
-from folklore.memory import requests
 from folklore.memory.permissions import require, require_owner, role_in
 from folklore.model import Namespace
 from folklore.text import names
@@ -15,7 +25,7 @@ from folklore.text import names
 async def show(visit: Visit) -> Response:
     """Show a project with exact counts."""
     project = await _project(visit)
-    statistics = await visit.call(requests.StatsRequest(namespaces=(project.name,)))
+    statistics = await visit.call(StatsRequest(namespaces=(project.name,)))
     return await visit.render(
         "project.html",
         project=project,
@@ -27,7 +37,7 @@ async def show(visit: Visit) -> Response:
 async def rename(visit: Visit) -> Response:
     """Rename a project."""
     name = await visit.call(
-        requests.RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", ""))
+        RenameNamespaceRequest(name=_name(visit), to=visit.form.get("to", ""))
     )
     return visit.redirect("project", notice="renamed", project=name)
 
@@ -36,7 +46,7 @@ async def describe(visit: Visit) -> Response:
     """Set the description of a project, or remove it."""
     description = visit.form.get("description", "").strip() or None
     await visit.call(
-        requests.DescribeNamespaceRequest(name=_name(visit), description=description)
+        DescribeNamespaceRequest(name=_name(visit), description=description)
     )
     return visit.redirect("project", notice="saved", project=_name(visit))
 
@@ -44,9 +54,7 @@ async def describe(visit: Visit) -> Response:
 async def share(visit: Visit) -> Response:
     """Search a project in every project too, or no longer."""
     await visit.call(
-        requests.ShareNamespaceRequest(
-            name=_name(visit), off=visit.form.get("shared") != "1"
-        )
+        ShareNamespaceRequest(name=_name(visit), off=visit.form.get("shared") != "1")
     )
     return visit.redirect("project", notice="saved", project=_name(visit))
 
@@ -96,16 +104,14 @@ async def ask_delete(visit: Visit) -> Response:
 
 async def delete(visit: Visit) -> Response:
     """Delete a project; the owner can restore it for a while."""
-    await visit.call(requests.DeleteNamespaceRequest(name=_name(visit)))
+    await visit.call(DeleteNamespaceRequest(name=_name(visit)))
     return visit.redirect("projects", notice="deleted")
 
 
 async def ask_erase(visit: Visit, error: InvalidInput | None = None) -> Response:
     """Show what erasing a project would do."""
     require_owner(visit.caller)
-    preview = await visit.call(
-        requests.EraseNamespaceRequest(name=_name(visit), dry_run=True)
-    )
+    preview = await visit.call(EraseNamespaceRequest(name=_name(visit), dry_run=True))
     return await visit.render("project_erase.html", preview=preview, error=error)
 
 
@@ -120,14 +126,14 @@ async def erase(visit: Visit) -> Response:
         raise InvalidInput(
             "id", "does not name a project.", hint="Reload the page."
         ) from None
-    await visit.call(requests.EraseNamespaceRequest(name=_name(visit), only=only))
+    await visit.call(EraseNamespaceRequest(name=_name(visit), only=only))
     return visit.redirect("projects", notice="erased")
 
 
 async def _project(visit: Visit) -> Namespace:
     """Return the project that the address names. Raises NotFound."""
     key = names.key(names.normalise(_name(visit), field="project"))
-    for item in await visit.call(requests.ListNamespacesRequest()):
+    for item in await visit.call(ListNamespacesRequest()):
         if names.key(item.name) == key:
             return item
     raise NotFound(
@@ -140,12 +146,12 @@ def _name(visit: Visit) -> str:
     return visit.form.get("project") or visit.query.get("project", "")
 
 
-def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRequest:
+def _tag_request(visit: Visit, *, dry_run: bool = False) -> RenameTagRequest:
     if visit.form:
         values = visit.form
     else:
         values = visit.query
-    return requests.RenameTagRequest(
+    return RenameTagRequest(
         tag=values.get("tag", ""),
         to=values.get("to", ""),
         namespace=_name(visit),
@@ -154,11 +160,11 @@ def _tag_request(visit: Visit, *, dry_run: bool = False) -> requests.RenameTagRe
     )
 
 
-def _merge_request(visit: Visit) -> requests.MergeNamespacesRequest:
+def _merge_request(visit: Visit) -> MergeNamespacesRequest:
     if visit.form:
         form = visit.form
     else:
         form = visit.query
-    return requests.MergeNamespacesRequest(
+    return MergeNamespacesRequest(
         name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1"
     )

@@ -8,9 +8,14 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from folklore.contract.namespaces import (
+    CreateNamespaceRequest,
+    ListNamespacesRequest,
+    RestoreNamespaceRequest,
+)
+from folklore.contract.transfer import ImportRequest
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit
-from folklore.memory import requests
 from folklore.memory.permissions import require_owner, role_in
 from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
@@ -64,9 +69,9 @@ class Projects:
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    namespaces = await visit.call(requests.ListNamespacesRequest())
+    namespaces = await visit.call(ListNamespacesRequest())
     if visit.is_owner:
-        deleted = await visit.call(requests.ListNamespacesRequest(deleted=True))
+        deleted = await visit.call(ListNamespacesRequest(deleted=True))
     else:
         deleted = ()
     matches = [
@@ -85,7 +90,7 @@ async def show(visit: Visit) -> Response:
 async def create(visit: Visit) -> Response:
     """Create an empty project, and show it."""
     form = visit.form
-    request = requests.CreateNamespaceRequest(
+    request = CreateNamespaceRequest(
         name=form.get("name", ""),
         language=form.get("language") or None,
         description=form.get("description") or None,
@@ -96,9 +101,7 @@ async def create(visit: Visit) -> Response:
 
 async def restore(visit: Visit) -> Response:
     """Restore a deleted project, and show it."""
-    name = await visit.call(
-        requests.RestoreNamespaceRequest(name=visit.form.get("project", ""))
-    )
+    name = await visit.call(RestoreNamespaceRequest(name=visit.form.get("project", "")))
     return visit.redirect("project", notice="restored", project=name)
 
 
@@ -119,7 +122,7 @@ async def import_file(visit: Visit) -> Response:
     dry_run = form.get("dry_run") == "1"
     if not content.strip():
         raise InvalidInput("file", "is empty.", hint="Choose an export of Folklore.")
-    request = requests.ImportRequest.model_validate(
+    request = ImportRequest.model_validate(
         {
             "namespace": project or None,
             "on_conflict": form.get("on_conflict", "skip"),

@@ -9,13 +9,26 @@ from uuid import UUID
 
 from starlette.responses import JSONResponse, Response
 
+from folklore.contract.health import StatusRequest
+from folklore.contract.hooks import StatementsRequest
+from folklore.contract.ids import id_of
+from folklore.contract.memories import (
+    GetRequest,
+    RelateResult,
+    StoreRequest,
+    UndoRequest,
+)
+from folklore.contract.requests import Returns
+from folklore.contract.review import (
+    OverviewRequest,
+    ReviewItem,
+    ReviewReason,
+    ReviewRequest,
+)
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.visit import Visit, is_from_script, number_of
-from folklore.memory import requests
-from folklore.memory.ids import id_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
-from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
 from folklore.model import Draft, Memory
 from folklore.text.difference import Part, changed_lines
 
@@ -65,12 +78,11 @@ async def show(visit: Visit) -> Response:
     """Show what wants a decision in a project, or the projects with the numbers of it."""
     project = visit.query.get("project", "")
     if not project:
-        overview = await visit.call(requests.OverviewRequest())
-        status = await visit.call(requests.StatusRequest(check_model=False))
+        overview = await visit.call(OverviewRequest())
+        status = await visit.call(StatusRequest(check_model=False))
         attention = {item.namespace: item for item in overview.attention}
         said = Counter(
-            one.project
-            for one in await visit.call(requests.StatementsRequest(everywhere=True))
+            one.project for one in await visit.call(StatementsRequest(everywhere=True))
         )
         names = dict.fromkeys([item.name for item in status.namespaces] + list(said))
         return await visit.render(
@@ -83,12 +95,10 @@ async def show(visit: Visit) -> Response:
     else:
         after = None
     result = await visit.call(
-        requests.ReviewRequest(
-            reason=reason, namespace=project, limit=_LIMIT, after=after
-        )
+        ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=after)
     )
     items = [_shown(item) for item in result.items[skip : skip + _PAGE]]
-    statements = await visit.call(requests.StatementsRequest(namespace=project))
+    statements = await visit.call(StatementsRequest(namespace=project))
     more: dict[str, Any] | None = None
     if len(result.items) > skip + _PAGE:
         more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
@@ -106,11 +116,9 @@ async def store_or_drop(visit: Visit) -> Response:
     sentence = visit.form.get("sentence", "")
     if stores := "store" in visit.form:
         await visit.call(
-            requests.StoreRequest(
-                memories=(Draft(sentence),), namespace=project, single=True
-            )
+            StoreRequest(memories=(Draft(sentence),), namespace=project, single=True)
         )
-    await visit.call(requests.StatementsRequest(namespace=project, drop=(sentence,)))
+    await visit.call(StatementsRequest(namespace=project, drop=(sentence,)))
     return visit.redirect(
         "review",
         notice="stored" if stores else "dropped",
@@ -162,9 +170,9 @@ async def undo(visit: Visit) -> Response:
     request = _decided(
         (await _read(visit, reason, name)).item, _decision(reason, decision)
     ).undo
-    if isinstance(request, requests.UndoRequest):
+    if isinstance(request, UndoRequest):
         request = request.model_copy(update={"revision": number_of(revision, "undo")})
-    await visit.call(cast("requests.Returns[object]", request))
+    await visit.call(cast("Returns[object]", request))
     if not is_from_script(visit.request):
         return visit.redirect(
             "review", notice="undone", project=visit.form.get("project"), reason=reason
@@ -204,13 +212,13 @@ async def _applied(
         )
     decided = _decided(item.item, decision)
     try:
-        result = await visit.call(cast("requests.Returns[object]", decided.request))
+        result = await visit.call(cast("Returns[object]", decided.request))
         if isinstance(result, RelateResult) and result.failed:
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
         return replace(item, error=error)
     [changed] = (
-        await visit.call(requests.GetRequest(ids=(decided.changed.id,), forgotten=True))
+        await visit.call(GetRequest(ids=(decided.changed.id,), forgotten=True))
     ).found
     return replace(item, decision=decision, changed=changed.memory)
 
@@ -223,7 +231,7 @@ async def _read(visit: Visit, reason: ReviewReason, name: str) -> FormItem:
         raise InvalidInput(
             "item", "does not name memories.", hint="Reload the page."
         ) from None
-    request = requests.GetRequest(ids=tuple(ids), forgotten=True)
+    request = GetRequest(ids=tuple(ids), forgotten=True)
     memories = {
         item.memory.id: item.memory for item in (await visit.call(request)).found
     }

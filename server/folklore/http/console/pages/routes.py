@@ -12,6 +12,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import Scope
 
+from folklore.contract.transfer import ExportRequest
 from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused, field_errors
 from folklore.http.console.guard import Visitor, cookie_name
 from folklore.http.console.pages import (
@@ -46,7 +47,6 @@ from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
-from folklore.memory.requests import ExportRequest
 from folklore.memory.service import Service
 from folklore.text import names
 

@@ -9,11 +9,19 @@ from uuid import UUID
 from starlette.responses import Response
 
 from folklore import pip_install
+from folklore.contract.ids import id_of
+from folklore.contract.people import (
+    TOKEN_PERIOD,
+    AuditRequest,
+    CallerRequest,
+    CreateTokenRequest,
+    InviteRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
 from folklore.db.stores.events.audit import WRITES
 from folklore.errors import InvalidInput, Refused
 from folklore.http.console.visit import Visit
-from folklore.memory import requests
-from folklore.memory.ids import id_of
 from folklore.model import Token
 
 # Entries of the audit log on a page.
@@ -32,14 +40,14 @@ async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
     if visit.is_owner:
-        tokens = await visit.call(requests.ListTokensRequest(all=every))
+        tokens = await visit.call(ListTokensRequest(all=every))
     else:
         tokens = ()
     people = {
         principal: list(group)
         for principal, group in groupby(tokens, lambda token: token.principal)
     }
-    caller = await visit.call(requests.CallerRequest())
+    caller = await visit.call(CallerRequest())
     return await visit.render(
         "team.html",
         own=caller,
@@ -47,7 +55,7 @@ async def show(visit: Visit) -> Response:
         every=every,
         state=_state,
         audited=_may_audit(visit),
-        period=requests.TOKEN_PERIOD,
+        period=TOKEN_PERIOD,
     )
 
 
@@ -56,7 +64,7 @@ async def create(visit: Visit) -> Response:
     owner = visit.form.get("owner") == "1"
     home = _given(visit, "home")
     agent = _given(visit, "agent")
-    request = requests.CreateTokenRequest(
+    request = CreateTokenRequest(
         **_asked(visit), owner=owner, namespace=home, agent=agent
     )
     created = await visit.call(request)
@@ -68,9 +76,7 @@ async def create(visit: Visit) -> Response:
 async def invite(visit: Visit) -> Response:
     """Create an invitation, and show its code once."""
     within = _given(visit, "within") or "3d"
-    invitation = await visit.call(
-        requests.InviteRequest(**_asked(visit), within=within)
-    )
+    invitation = await visit.call(InviteRequest(**_asked(visit), within=within))
     line = f"FOLKLORE_INVITATION={invitation.code} folklore join {_own_address(visit)}"
     values: dict[str, Any] = {
         "invitation": invitation,
@@ -88,7 +94,7 @@ async def show_again(visit: Visit) -> Response:
 async def confirm_revoke(visit: Visit) -> Response:
     """Show which tokens would be revoked."""
     ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
-    tokens = await visit.call(requests.ListTokensRequest(principal=principal))
+    tokens = await visit.call(ListTokensRequest(principal=principal))
     return await visit.render(
         "team_revoke.html",
         tokens=[token for token in tokens if not ids or token.id in ids],
@@ -98,7 +104,7 @@ async def confirm_revoke(visit: Visit) -> Response:
 async def revoke(visit: Visit) -> Response:
     """Revoke the tokens that the visitor saw."""
     ids = tuple(id_of(text, "id", _BACK) for text in visit.form.getlist("id"))
-    await visit.call(requests.RevokeTokensRequest(ids=ids))
+    await visit.call(RevokeTokensRequest(ids=ids))
     return visit.redirect("team", notice="revoked")
 
 
@@ -109,7 +115,7 @@ async def show_audit(visit: Visit) -> Response:
     # An empty list of namespaces is an error, since it is often a mistake; the default means all.
     scope = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
     entries = await visit.call(
-        requests.AuditRequest(
+        AuditRequest(
             **scope,
             principal=query.get("person") or None,
             denied=query.get("denied") == "1",
@@ -174,7 +180,7 @@ def _given(visit: Visit, name: str) -> str | None:
 def _asked(visit: Visit) -> dict[str, Any]:
     """Return what the forms of a token and of an invitation have in common."""
     lines = map(str.strip, visit.form.get("grants", "").splitlines())
-    expires = _given(visit, "expires") or requests.TOKEN_PERIOD
+    expires = _given(visit, "expires") or TOKEN_PERIOD
     return {
         "name": visit.form.get("name", ""),
         "grants": tuple(filter(None, lines)),

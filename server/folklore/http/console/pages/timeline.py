@@ -6,11 +6,10 @@ from typing import Any, get_args
 
 from starlette.responses import Response
 
+from folklore.contract.review import DONE, Action, ActivityRequest
 from folklore.errors import InvalidInput
 from folklore.http.console.render import day
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import ActivityRequest
-from folklore.memory.results import DONE, Action
 
 _EVENTS = 50  # of a page
 # What a person may ask for, by its name in the address.

@@ -7,11 +7,16 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from folklore.contract.recall import (
+    ExplainedCandidate,
+    ExplainRequest,
+    Explanation,
+    ListPresetsRequest,
+    RankingRequest,
+)
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit, number_of
-from folklore.memory import requests
 from folklore.memory.context import ALL
-from folklore.memory.results import ExplainedCandidate, Explanation
 from folklore.ranking.features import group_of
 
 _LIMIT = 10
@@ -68,7 +73,7 @@ async def show(visit: Visit) -> Response:
     question = visit.query.get("q", "").strip()
     project = visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
-    presets = await visit.call(requests.ListPresetsRequest())
+    presets = await visit.call(ListPresetsRequest())
     texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
     weights = {
         name: _number(text, name, 0, 100) for name, text in texts.items() if text
@@ -110,11 +115,11 @@ async def _explained(
     visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]
 ) -> Explanation:
     weights = {name: value for name, value in knobs.items() if name != _DIVERSITY}
-    ranking = requests.RankingRequest(
+    ranking = RankingRequest(
         preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY)
     )
     limit = number_of(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST)
-    request = requests.ExplainRequest(
+    request = ExplainRequest(
         query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking
     )
     return await visit.call(request)

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
+from folklore.contract.ids import id_in
 from folklore.errors import InvalidInput
-from folklore.memory.ids import id_in
 from folklore.text.arguments import entries_of, is_nothing
 
 # What people ask and say: any word may be meant.

@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from uuid import UUID
 
+from folklore.contract.compact import beginning
+from folklore.contract.memories import ResolvedId, ResolveRequest
+from folklore.contract.requests import Operations
 from folklore.errors import InvalidInput, NotFound
-from folklore.memory import serializers
-from folklore.memory.requests import ResolveRequest
-from folklore.memory.results import ResolvedId
-from folklore.memory.service import Operations
 from folklore.model import Memory
 
 
@@ -37,5 +36,5 @@ def _only(resolved: ResolvedId, hint: str) -> UUID:
 
 
 def _candidate(memory: Memory) -> str:
-    text = serializers.beginning(memory.content).replace("\n", " ")
+    text = beginning(memory.content).replace("\n", " ")
     return f"\n  {memory.id} in {memory.namespace}: {text}"

@@ -1,8 +1,15 @@
-"""The result of an import: counts, and the reasons of lines that were left out."""
+"""Export and import."""
+
+from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
+from uuid import UUID
 
+from pydantic import Field
+
+from folklore.contract.argument_types import NamespaceNames, Words
+from folklore.contract.requests import Part, Request
 from folklore.errors import FolkloreError, Refused
 from folklore.model import Number
 
@@ -109,3 +116,32 @@ class Report:
 def _count(counts: dict[str, int], name: str) -> None:
     if name in counts or len(counts) < _NAMES_COUNTED:
         counts[name] = counts.get(name, 0) + 1
+
+
+OnConflict = Literal["skip", "overwrite", "fail"]
+
+
+class ExportRequest(Request):
+    """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
+
+    namespaces: NamespaceNames = ()
+    embeddings: bool = False
+
+
+class PagesRead(Part):
+    """Pages of one origin that were read before an import, as `transfer.formats.pages.Pages` describes them."""
+
+    origin: str
+    below: Words
+    ids: frozenset[UUID]
+    unread: frozenset[str]
+
+
+class ImportRequest(Request):
+    """Import lines into `namespace`, or each into the namespace that it names. Its counts are added to `report`."""
+
+    namespace: str | None = None
+    on_conflict: OnConflict = "skip"
+    dry_run: bool = False
+    pages: PagesRead | None = None
+    report: Report = Field(default_factory=Report)

@@ -1,0 +1,494 @@
+"""Memories and their relations: store, read, change, forget."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Annotated, Literal
+from uuid import UUID
+
+from pydantic import (
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    GetPydanticSchema,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+)
+
+from folklore.contract.argument_types import (
+    ChangedNamespaces,
+    NamespaceNames,
+    UpTo1000,
+    Words,
+    between,
+)
+from folklore.contract.arguments import given
+from folklore.contract.compact import (
+    JsonDict,
+    beginning,
+    fields_of,
+    plain,
+    without_unset,
+)
+from folklore.contract.filters import FiltersRequest
+from folklore.contract.requests import Part, Request, Returns, with_fields
+from folklore.errors import FolkloreError, field_errors
+from folklore.model import (
+    DEFAULT_RELATION,
+    FIELDS,
+    VISIBLE,
+    Answer,
+    Draft,
+    Memory,
+    Number,
+    Relation,
+    Revision,
+    Stale,
+    StoreItem,
+    Unreadable,
+    Whole,
+)
+
+# Declared fields that a caller may change.
+CHANGEABLE = [name for name, field in FIELDS.items() if not field.imported]
+# Fields of a memory that only an import may state.
+_IMPORTED = ("id", "author", "created_at", "position")
+
+
+def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Return a memory, or what is wrong with it: one of a batch is refused without the others."""
+    if isinstance(value, Unreadable):
+        return value
+    try:
+        draft = read(value)
+    except ValidationError as error:
+        [(field, reason), *_] = field_errors(error)
+        return Unreadable("" if field == "arguments" else field, reason)
+    if draft is value:
+        imported = None
+    else:
+        imported = next(
+            (name for name in _IMPORTED if getattr(draft, name) is not None), None
+        )
+    if imported is None:
+        return draft
+    return Unreadable(imported, "is set by the server. Only an import may state it.")
+
+
+def _given(value: object) -> object:
+    return given(Draft, value)
+
+
+_READ_DRAFT = Annotated[Draft, BeforeValidator(_given), WrapValidator(_readable)]
+# A memory of a batch; one that cannot be read is refused without the others.
+NewMemory = Annotated[
+    Draft | Unreadable,
+    GetPydanticSchema(lambda _union, schema_of: schema_of(_READ_DRAFT)),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMemory:
+    """A memory of a batch that was not stored: its place, the wrong field, the reason, and the code of the error."""
+
+    index: int
+    field: str
+    reason: str
+    code: str
+
+    @classmethod
+    def of(cls, index: int, error: FolkloreError) -> RefusedMemory:
+        """Read the field from the message of an error: `memories[2].kind: …` or `kind: …`."""
+        field, _, reason = (
+            error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
+        )
+        return cls(
+            index, field, f"{reason} {error.hint}" if error.hint else reason, error.code
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """Outcome for each memory that was stored, in the order given, and the refused ones.
+
+    `note` reports what was stored otherwise than given, and what could not be checked.
+    """
+
+    namespace: str
+    stored: tuple[StoreItem, ...]
+    note: str | None = None
+    refused: tuple[RefusedMemory, ...] = ()
+
+
+class StoreRequest(Request, Returns[StoreResult]):
+    """Store memories in one namespace. With `single`, errors name fields without their place in `memories`.
+
+    With `client_session`, the answer to a store without cues says once in that session how to add them; the empty text
+    stands for the sessions of a caller that names none.
+    """
+
+    memories: tuple[NewMemory, ...]
+    namespace: str | None = None
+    single: bool = False
+    client_session: str | None = None
+
+
+# The question about older memories on the subject of a new one.
+_REPLACES = (
+    "Does it replace one in same_subject? Store it again with supersedes and that id; "
+    "if both hold, relate them (relates_to)."
+)
+
+
+def stored_json(result: StoreResult) -> JsonDict:
+    """Serialize the outcome of a store."""
+    items = []
+    for item in result.stored:
+        similar = [
+            fields_of(near, "id similarity")
+            | {"content": beginning(near.content), "author": near.author}
+            | without_unset(changed_by=near.changed_by)
+            for near in item.similar
+        ]
+        subjects = [
+            fields_of(older, "id when") | {"content": beginning(older.content)}
+            for older in item.same_subject
+        ]
+        items.append(
+            fields_of(item, "id status")
+            | without_unset(cues=item.cues, similar=similar, same_subject=subjects)
+        )
+    refusals = [fields_of(item, "index field reason") for item in result.refused]
+    asks = any(item.same_subject for item in result.stored)
+    # The note comes last: it may end with how to add cues.
+    notes = [note for note in (_REPLACES if asks else None, result.note) if note]
+    return {"namespace": result.namespace, "stored": items} | without_unset(
+        refused=refusals, note=" ".join(notes) or None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDetails:
+    """A memory, its relations in both directions, the number of its revisions, and files that changed since."""
+
+    memory: Memory
+    relations: tuple[Relation, ...]
+    revisions: int
+    stale: tuple[Stale, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GetResult:
+    """Memories in the order of the request, and the ids that no readable namespace holds.
+
+    An id that an import brought into several namespaces is found once in each.
+    """
+
+    found: tuple[MemoryDetails, ...]
+    missing: tuple[UUID, ...]
+
+
+class GetRequest(Request, Returns[GetResult]):
+    """Read memories by id; with `forgotten`, those too that the caller could restore."""
+
+    ids: Annotated[tuple[UUID, ...], between(1, 100)]
+    forgotten: bool = False
+    client_session: str | None = None
+
+
+def got_json(result: GetResult) -> JsonDict:
+    """Serialize memories that were read by id."""
+    return {"memories": list(map(details_json, result.found))} | without_unset(
+        missing=list(map(str, result.missing))
+    )
+
+
+def details_json(item: MemoryDetails) -> JsonDict:
+    """Serialize a whole memory with its relations, seen from it, and the number of its revisions."""
+    value = record_json(item.memory)
+    if item.relations:
+        value["relations"] = [
+            relation_json(entry, item.memory.id) for entry in item.relations
+        ]
+    value["revisions"] = item.revisions
+    return value | without_unset(stale=stale_json(item.stale))
+
+
+def record_json(memory: Memory) -> JsonDict:
+    """Serialize a whole memory without unset values. `source` is always there."""
+    return without_unset(
+        **fields_of(memory, "id content namespace"),
+        **{name: plain(getattr(memory, name)) for name in VISIBLE if name != "content"},
+        **fields_of(
+            memory,
+            "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by",
+        ),
+        **changed_json(memory),
+        recall_count=memory.recall_count or None,
+        revision=memory.revision,
+    ) | {"source": memory.source or ""}
+
+
+def changed_json(memory: Memory) -> JsonDict:
+    """Return who changed the text last, and when, unless that is its author."""
+    return without_unset(**fields_of(memory, "changed_by changed_at"))
+
+
+# Digits by which a commit is recognised.
+_COMMIT = 12
+
+
+def stale_json(files: Sequence[Stale]) -> JsonDict | None:
+    """Serialize the first of the files that changed after a memory about them; `more` counts the others."""
+    if not files:
+        return None
+    value = fields_of(files[0], "path since commit vanished moved_to")
+    return without_unset(
+        **value | {"commit": files[0].commit[:_COMMIT]}, more=len(files) - 1 or None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ResolvedId:
+    """The end of an id, and the memories that it may mean, newest first; at most six are shown."""
+
+    ending: str
+    found: tuple[Memory, ...]
+
+
+class ResolveRequest(Request, Returns[tuple[ResolvedId, ...]]):
+    """Find memories by the last characters of their ids."""
+
+    endings: Annotated[Words, between(1, 100)]
+
+
+ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
+
+
+class ListRequest(Request, Returns[Answer]):
+    """List memories in order of time."""
+
+    namespaces: NamespaceNames = Field((), description="default: all you may read")
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    sort: ListSort = "time_desc"
+    limit: UpTo1000 = 20
+    max_tokens: Whole | None = None
+    cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A memory as it is now, and its changes, the last one first."""
+
+    memory: Memory
+    revisions: tuple[Revision, ...]
+
+
+class HistoryRequest(Request, Returns[History]):
+    """Read the changes of a memory."""
+
+    id: UUID
+    namespaces: NamespaceNames = ()
+
+
+_HIDDEN = {*FIELDS, "changed_by", "changed_at"} - {*VISIBLE}
+
+
+def revision_json(item: Revision) -> JsonDict:
+    """Serialize a change with the former values of the changed columns."""
+    return without_unset(
+        **fields_of(item, "revision action author agent changed_at reason undoes"),
+        before={
+            name: entry
+            for name, entry in item.before.items()
+            if entry is not None and name not in _HIDDEN
+        },
+    )
+
+
+@with_fields(CHANGEABLE)
+class Changes(Part):
+    """New values of the fields that are set."""
+
+
+class UpdateRequest(Request, Returns[Memory]):
+    """Change fields of a memory; `clear` names fields to empty, `merge` memories to be merged into it."""
+
+    id: UUID
+    changes: Changes = Field(default_factory=Changes)
+    clear: Words = Field((), description="fields to empty")
+    merge: Annotated[tuple[UUID, ...], between(0, 50)] = Field(
+        (),
+        description="memories that this one replaces; it gets the newest text and all tags, unless given",
+    )
+    if_revision: Whole | None = Field(
+        None, description="refuse if it changed since this revision"
+    )
+    namespaces: ChangedNamespaces = ()
+    client_session: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A memory after an undo, and the change that was taken back.
+
+    `superseded` are the memories that forgetting it had restored, and that it supersedes again.
+    """
+
+    memory: Memory
+    revision: Revision
+    superseded: tuple[UUID, ...] = ()
+
+
+class UndoRequest(Request, Returns[Undone]):
+    """Take back the last change of a memory, or with `redo` its last undo; only if it is at `revision`, if given."""
+
+    id: UUID
+    revision: Whole | None = None
+    redo: bool = False
+    namespaces: ChangedNamespaces = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetResult:
+    """Memories that were forgotten, or would be; `already` were forgotten before.
+
+    `more`: the filters match more memories than one call takes. `restored` were superseded by them, and are in force
+    again.
+    """
+
+    memories: tuple[Memory, ...]
+    already: tuple[UUID, ...] = ()
+    more: bool = False
+    restored: tuple[Memory, ...] = ()
+
+
+class ForgetRequest(Request, Returns[ForgetResult]):
+    """Forget memories by id, or those that match filters; `only` limits the filters to these ids.
+
+    `undoes_store`: it takes back their store, so that a redo restores them.
+    """
+
+    ids: Annotated[tuple[UUID, ...], between(0, 1_000)] = ()
+    filters: FiltersRequest | None = None
+    namespaces: ChangedNamespaces = Field(
+        (), description="for filters; default: the project's"
+    )
+    erase: bool = Field(False, description="delete permanently")
+    dry_run: bool = Field(False, description="only list what would be forgotten")
+    only: Annotated[tuple[UUID, ...], between(0, 1_000)] | None = None
+    undoes_store: bool = False
+
+
+def forgotten_json(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
+    """Serialize forgotten memories. The text of erased ones is not repeated."""
+    erased = erase and not dry_run
+    if erased:
+        memories = [fields_of(item, "id namespace") for item in result.memories]
+    else:
+        memories = _short(result.memories)
+    return {"forgotten": memories} | without_unset(
+        already_forgotten=list(map(str, result.already)),
+        erased=erased,
+        dry_run=dry_run,
+        more=result.more,
+        restored=_short(result.restored),
+    )
+
+
+def _short(memories: Sequence[Memory]) -> list[JsonDict]:
+    return [
+        fields_of(memory, "id namespace") | {"content": beginning(memory.content)}
+        for memory in memories
+    ]
+
+
+class RelationChange(Part):
+    """A relation to write, or with `remove` to remove."""
+
+    from_id: Annotated[UUID, Field(alias="from")]
+    to_id: Annotated[UUID, Field(alias="to")]
+    type: str = DEFAULT_RELATION
+    strength: Annotated[Number, Field(description="0 to 1")] = 1.0
+    remove: bool = False
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRelation:
+    """A relation that could not be written, the reason, and the code of the error."""
+
+    relation: Relation
+    reason: str
+    code: str
+
+
+@dataclass(slots=True)
+class RelateResult:
+    """Outcome for each relation; `updated` existed and took the new strength."""
+
+    created: list[Relation] = field(default_factory=list)
+    updated: list[Relation] = field(default_factory=list)
+    removed: list[Relation] = field(default_factory=list)
+    failed: list[FailedRelation] = field(default_factory=list)
+
+
+class RelateRequest(Request, Returns[RelateResult]):
+    """Write and remove relations."""
+
+    relations: Annotated[tuple[RelationChange, ...], between(1, 500)]
+    namespaces: ChangedNamespaces = Field(
+        (), description="where the memories are; default: all"
+    )
+
+
+def relation_json(item: Relation, seen_from: UUID | None = None) -> JsonDict:
+    """Serialize a relation; the end that it is seen from is left out."""
+    value: JsonDict = {
+        "from": str(item.from_id),
+        "type": item.type,
+        "to": str(item.to_id),
+        "strength": item.strength,
+    }
+    if seen_from is not None:
+        del value["from" if item.from_id == seen_from else "to"]
+    return value
+
+
+def related_json(result: RelateResult) -> JsonDict:
+    """Serialize the outcome for relations; empty parts are left out, except `created`."""
+    return {"created": list(map(relation_json, result.created))} | without_unset(
+        updated=list(map(relation_json, result.updated)),
+        removed=list(map(relation_json, result.removed)),
+        failed=[
+            relation_json(item.relation) | {"reason": item.reason}
+            for item in result.failed
+        ],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedTag:
+    """Tags that were renamed in a namespace, or would be, each with its new name, and the number of memories.
+
+    `kept` counts memories that an undo left as they are, since they were changed in between.
+    """
+
+    namespace: str
+    tags: Mapping[str, str]
+    memories: int
+    kept: int = 0
+
+
+class RenameTagRequest(Request, Returns[RenamedTag]):
+    """Rename a tag, and those below it, on the memories of a namespace; with `undo`, take the last such call back."""
+
+    tag: str
+    to: str
+    namespace: str | None = None
+    undo: bool = False
+    dry_run: bool = False
+    lasting = True
