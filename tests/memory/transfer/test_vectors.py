@@ -183,7 +183,77 @@ async def test_an_export_with_vectors_of_an_import_of_one_differs_in_its_header_
     assert sum('"embedding"' in line for line in first) == 4
 
 
+async def stored_vector_of_cues(
+    connection: asyncpg.Connection, content: str
+) -> list[float] | None:
+    """Return the stored vector of the cues of a memory."""
+    sql = (
+        "select e.cues::text from embeddings e join memories m using (namespace_id) "
+        "where m.id = e.memory_id and e.passage = 0 and m.content = $1"
+    )
+    text = await connection.fetchval(sql, content)
+    return None if text is None else [float(number) for number in json.loads(text)]
+
+
+async def test_the_vector_of_cues_goes_with_that_of_the_text(
+    mover: VectorMover, cluster: Cluster, template: str
+) -> None:
+    await mover.put(
+        [
+            {"content": "a fact", "cues": ["change a timeout", "retry a call"]},
+            {"content": "without cues"},
+        ]
+    )
+    first = await mover.take()
+    reader = ByLetter()
+    async with elsewhere(cluster, template, reader) as other:
+        report = await other.put(line.encode() for line in first)
+        second = await other.take()
+
+    assert second[1:] == first[1:]
+    assert (report.ignored_fields, reader.calls) == ({}, [])
+    fields = [json.loads(line).get("embedding", {}) for line in first[1:]]
+    assert [("cues" in field) for field in fields] == [True, False]
+
+
 # Import
+
+
+CUES = ["change a timeout"]
+
+
+@pytest.mark.parametrize(
+    ("cues", "of_cues", "ignored", "kept"),
+    [
+        (CUES, ODD, {}, True),
+        ([], ODD, {"embedding.cues": 1}, False),
+        ([" with blanks "], ODD, {"embedding.cues": 1}, False),
+        (CUES, ODD * 2, {"embedding": 1}, False),
+        (CUES, ODD[:4], {"embedding": 1}, False),
+        (CUES, None, {}, False),
+    ],
+    ids=["whole", "no cues", "cleaned", "too long", "other dimensions", "none"],
+)
+async def test_the_vector_of_cues_is_stored_if_it_is_of_these_cues_and_this_model(
+    mover: VectorMover,
+    connection: asyncpg.Connection,
+    cues: list[str],
+    of_cues: Any,
+    ignored: dict[str, int],
+    kept: bool,
+) -> None:
+    field = exported()
+    if of_cues is not None:
+        field["cues"] = exported(of_cues)["vector"]
+
+    report = await mover.put([{"content": "one", "cues": cues, "embedding": field}])
+
+    assert (report.stored, report.ignored_fields) == (1, ignored)
+    odd = pytest.approx(ODD.tolist())
+    assert (await stored_vector_of_cues(connection, "one") == odd) is kept
+    assert (await stored_vector(connection, "one") == odd) is (
+        "embedding" not in ignored
+    )
 
 
 async def test_a_vector_of_the_active_model_is_stored_without_embedding_its_text(

@@ -87,13 +87,15 @@ class ModelVector:
     document_prefix: str = ""
     # The vectors of the passages of a long text, each with its first character and the one after its last.
     passages: Sequence[tuple[int, int, bytes]] = ()
+    # The vector of the cues.
+    cues: bytes | None = None
 
 
 # The properties that the id of a model follows from.
 MODEL_IDENTITY = tuple(
     name
     for name in ModelVector.__dataclass_fields__
-    if name not in ("vector", "passages")
+    if name not in ("vector", "passages", "cues")
 )
 
 
@@ -461,7 +463,13 @@ def _vector_of(row: asyncpg.Record, model: KnownModel) -> ModelVector:
         (begin, end, _halves(vector))
         for (begin, end), vector in zip(ranges, vectors, strict=True)
     ]
-    return ModelVector(**identity, vector=_halves(row["vector"]), passages=passages)
+    cues = row["vector_of_cues"]
+    return ModelVector(
+        **identity,
+        vector=_halves(row["vector"]),
+        passages=passages,
+        cues=None if cues is None else _halves(cues),
+    )
 
 
 def _halves(vector: HalfVector) -> bytes:

@@ -139,7 +139,7 @@ select place from given
 
 -- name: memories. The whole memories of one namespace, forgotten and superseded ones too, in an order that every
 -- database repeats. :ids only these, null for all. :model whose vectors to read, null for none; a pending embedding
--- is null, and so are passages of a text without any. idempotency_key is the first key of a request to store the
+-- is null, and so are passages of a text without any and the vector of no cues. idempotency_key is the first key of a request to store the
 -- present text; `keys` are all others, at most as many as a line may have (MAX_KEYS of
 -- memory/transfer/json_lines.py).
 select
@@ -154,7 +154,7 @@ select
             order by k.key collate "C" limit 300
         ) k
     ) as keys,
-    e.vector,
+    e.vector, e.cues as vector_of_cues,
     (
         select array_agg(array[p.begins, p.ends] order by p.passage) from embeddings p
         where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id

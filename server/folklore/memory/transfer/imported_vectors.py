@@ -50,8 +50,8 @@ class ImportedVectors:
         """Remove and report the vectors that cannot be used. At most one statement.
 
         A usable vector is of the active model and its dimensions, finite, and of length 1 within 1 %. Those of a long
-        text are usable if it has passages, and all of them are. If nothing was ever embedded, the embedder's model
-        counts, which is about to become the active one.
+        text are usable if it has passages, and all of them are. That of cues counts with them. If nothing was ever
+        embedded, the embedder's model counts, which is about to become the active one.
         """
         if all(memory.vector is None for memory in batch):
             return list(batch)
@@ -121,12 +121,19 @@ def _merge(
 
 
 def _embedded(item: ModelVector) -> Embedded:
-    vector, *passages = _rows(_all_of(item))
-    return Embedded(vector, [(begin, end) for begin, end, _ in item.passages], passages)
+    vector, *passages = _rows([item.vector, *_of_passages(item)])
+    ranges = [(begin, end) for begin, end, _ in item.passages]
+    cues = None if item.cues is None else _rows([item.cues])[0]
+    return Embedded(vector, ranges, passages, cues)
 
 
 def _all_of(item: ModelVector) -> list[bytes]:
-    return [item.vector, *(vector for _, _, vector in item.passages)]
+    of_cues = [] if item.cues is None else [item.cues]
+    return [item.vector, *_of_passages(item), *of_cues]
+
+
+def _of_passages(item: ModelVector) -> list[bytes]:
+    return [vector for _, _, vector in item.passages]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:

@@ -308,6 +308,11 @@ class _Importer:
         if vector is not None and checked.content != memory.draft.content:
             self.report.ignore("embedding", source.place() or f"line {source.number}")
             vector = None
+        if vector is not None and vector.cues is not None:
+            has_these = bool(checked.cues) and checked.cues == memory.draft.cues
+            if not has_these:
+                self.report.ignore("embedding.cues", source.place())
+                vector = replace(vector, cues=None)
         language = detected_language(checked)
         place = source.place()
         return TransferredMemory(

@@ -152,7 +152,10 @@ class _Passage(_Object):
 
 
 class _Embedding(_Object):
-    """The field `embedding`: a vector in base64, the identity of its model, the passages of a long text."""
+    """The field `embedding`: a vector in base64, the identity of its model, the passages of a long text.
+
+    `cues` is the vector of the memory's cues.
+    """
 
     provider: str
     name: str
@@ -162,6 +165,7 @@ class _Embedding(_Object):
     document_prefix: str = ""
     vector: Annotated[bytes, BeforeValidator(_half_floats)]
     passages: list[_Passage] = []
+    cues: Annotated[bytes, BeforeValidator(_half_floats)] | None = None
 
 
 class _Memory(_Object):
@@ -506,6 +510,7 @@ def memory_line(namespace: str, memory: TransferredMemory) -> str:
 def _embedding(vector: ModelVector) -> dict[str, Any]:
     values = {name: getattr(vector, name) for name in _Embedding.model_fields}
     values["vector"] = _base64(vector.vector)
+    values["cues"] = None if vector.cues is None else _base64(vector.cues)
     values["passages"] = [
         {"begin": begin, "end": end, "vector": _base64(passage)}
         for begin, end, passage in vector.passages
