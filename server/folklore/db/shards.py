@@ -43,6 +43,8 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
+# A packed posting: the number of a memory, the frequency of the word in it, and its length.
+_BYTES_OF_ENTRY = 8
 # Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
 _AT_ONCE = {"recall/dense", "recall/nearest"}
 # Statements that need an answer of each shard, if only for a token. Citus itself joins those of any other.
@@ -194,15 +196,21 @@ def merged(
     name: str, parts: Sequence[Sequence[Row]], values: Mapping[str, Any]
 ) -> list[Row]:
     """Return the rows of a statement over all shards, of those of each."""
-    rows, (name, *variants) = [row for part in parts for row in part], name.split(":")
+    rows = [row for part in parts for row in part]
+    name, *variants = name.split(":")
     if name in _BY_TIME:
         rows.sort(
             key=lambda row: (-row["score"], -row["happened"].timestamp(), row["id"])
         )
         return [tuple(row)[:-1] for row in rows[: values["fetch"]]]
-    order, limit = _ORDERS.get(name, (lambda _row: 0, None))
-    rows.sort(key=order, reverse=name == "memories/list" and "oldest" not in variants)
-    return rows[: values[limit] if isinstance(limit, str) else limit]
+
+    if name not in _ORDERS:
+        return rows
+    order, limit = _ORDERS[name]
+    newest_first = name == "memories/list" and "oldest" not in variants
+    rows.sort(key=order, reverse=newest_first)
+    most = values[limit] if isinstance(limit, str) else limit
+    return rows[:most]
 
 
 def _words(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
@@ -214,19 +222,20 @@ def _words(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
     for part in parts:
         for word, count in _together(part, "words", "documents"):
             documents[word] += int(count)
-    row = dict(parts[0]) | {
-        "words": list(documents),
-        "documents": list(documents.values()),
-    }
     text = {word: count for word, count in documents.items() if word in of_text}
     cues = {word: count for word, count in documents.items() if word not in of_text}
-    row |= _postings(parts, _rarest(text, budget) | _rarest(cues, budget))
-    row |= {name: sum(part[name] for part in parts) for name in ("total", "length")}
-    return row | {
-        name: b"".join(part[name] or b"" for part in parts)
-        for name in row
-        if name.startswith("fresh_")
-    }
+    rarest = _rarest(text, budget) | _rarest(cues, budget)
+
+    row = dict(parts[0])
+    row["words"] = list(documents)
+    row["documents"] = list(documents.values())
+    row |= _postings(parts, rarest)
+    for name in ("total", "length"):
+        row[name] = sum(part[name] for part in parts)
+    for name in row:
+        if name.startswith("fresh_"):
+            row[name] = b"".join(part[name] or b"" for part in parts)
+    return row
 
 
 def _rarest(documents: Mapping[int, int], budget: int) -> set[int]:
@@ -238,14 +247,22 @@ def _rarest(documents: Mapping[int, int], budget: int) -> set[int]:
 
 def _postings(parts: Sequence[Row], words: Set[int]) -> dict[str, Sequence[object]]:
     """Return the postings of these words as columns."""
-    rows = [
-        (word, space.bytes, (len(entries) // 8).to_bytes(4, "big"), entries)
-        for part in parts
-        for space, word, entries in _together(part, "spaces", "rare", "entries")
-        if word in words
-    ]
-    columns = zip(*rows, strict=True) if rows else ((),) * 4
-    return dict(zip(("rare", "spaces", "counts", "entries"), columns, strict=True))
+    columns: dict[str, list[object]] = {
+        "rare": [],
+        "spaces": [],
+        "counts": [],
+        "entries": [],
+    }
+    for part in parts:
+        for space, word, entries in _together(part, "spaces", "rare", "entries"):
+            if word not in words:
+                continue
+            number = len(entries) // _BYTES_OF_ENTRY
+            columns["rare"].append(word)
+            columns["spaces"].append(space.bytes)
+            columns["counts"].append(number.to_bytes(4, "big"))
+            columns["entries"].append(entries)
+    return dict(columns)
 
 
 def _together(part: Row, *names: str) -> Iterator[tuple[Any, ...]]:

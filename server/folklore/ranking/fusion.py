@@ -40,15 +40,19 @@ def reranked(
     count = len(scores)
     if count == 0 or float(scores.max()) == float(scores.min()):
         return list(range(len(relevance))), relevance
-    order = sorted(range(count), key=lambda place: (-float(scores[place]), place))
+
+    # A stable sort keeps the order of equal scores.
+    order = np.argsort(-scores, kind="stable").tolist()
     low = float(scores.min())
     high = float(scores.max())
-    bottom = float(relevance[count - 1])
+    shares = (scores[order] - low) / (high - low)
+
     top = float(relevance[0])
-    spread = bottom + (top - bottom) * (scores[order] - low) / (high - low)
-    return [*order, *range(count, len(relevance))], np.concatenate(
-        [spread, relevance[count:]]
-    )
+    bottom = float(relevance[count - 1])
+    of_reranked = bottom + (top - bottom) * shares
+
+    rest = range(count, len(relevance))
+    return [*order, *rest], np.concatenate([of_reranked, relevance[count:]])
 
 
 def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -34,22 +34,21 @@ def opcodes(
     old = one[first:end]
     new = other[first:other_end]
     counts = Counter(new)
-    most = (len(old) + len(new) + sum(counts[item] for item in old)) * min(
-        len(old), len(new)
-    )
-    codes: list[Opcode] = [("equal", 0, first, 0, first)] if first else []
+    equal_pairs = sum(counts[item] for item in old)
+    most = (len(old) + len(new) + equal_pairs) * min(len(old), len(new))
+
+    codes: list[Opcode] = []
+    if first:
+        codes.append(("equal", 0, first, 0, first))
     if most > steps:
         codes.append(("replace", first, end, first, other_end))
     else:
-        inner = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
-        codes += [
-            (action, a + first, b + first, c + first, d + first)
-            for action, a, b, c, d in inner
-        ]
-    return [
-        *codes,
-        *([("equal", end, len(one), other_end, len(other))] if last else []),
-    ], most
+        matcher = SequenceMatcher(None, old, new, autojunk=False)
+        for action, a, b, c, d in matcher.get_opcodes():
+            codes.append((action, a + first, b + first, c + first, d + first))
+    if last:
+        codes.append(("equal", end, len(one), other_end, len(other)))
+    return codes, most
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
@@ -67,21 +66,24 @@ def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
     other = new.splitlines()
     codes, _ = opcodes(one, other)
     budget = _STEPS_OF_ALL
-    for place, (action, begin, end, first, last) in enumerate(codes):
+    for index, (action, begin, end, first, last) in enumerate(codes):
         if action == "equal":
-            around = [begin] * (place > 0) + [end - 1] * (place + 1 < len(codes))
-            yield from ((" ", [(one[line], False)]) for line in dict.fromkeys(around))
+            follows_change = index > 0
+            precedes_change = index + 1 < len(codes)
+            if follows_change:
+                yield " ", [(one[begin], False)]
+            if precedes_change and not (follows_change and end - begin == 1):
+                yield " ", [(one[end - 1], False)]
             continue
-        removed, added = (
-            [[(line, False)] for line in lines]
-            for lines in (one[begin:end], other[first:last])
-        )
-        for line, pair in enumerate(
-            zip(one[begin:end], other[first:last], strict=False)
-        ):
+
+        removed = [[(line, False)] for line in one[begin:end]]
+        added = [[(line, False)] for line in other[first:last]]
+        pairs = zip(one[begin:end], other[first:last], strict=False)
+        for line, (before, after) in enumerate(pairs):
             if budget <= 0:
                 break
-            removed[line], added[line], steps = _compared(*pair, min(budget, _STEPS))
+            most = min(budget, _STEPS)
+            removed[line], added[line], steps = _compared(before, after, most)
             budget -= steps + _STEPS_OF_PAIR
         yield from (("-", parts) for parts in removed)
         yield from (("+", parts) for parts in added)
@@ -92,19 +94,25 @@ def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], i
     for pieces in _PIECES:
         old_pieces = pieces.findall(old)
         new_pieces = pieces.findall(new)
-        codes, most = opcodes(
-            [*map(str.strip, old_pieces)], [*map(str.strip, new_pieces)], steps
-        )
+        codes, most = opcodes(_stripped(old_pieces), _stripped(new_pieces), steps)
         if most <= steps:
             break
     cost = most if most <= steps else 0
+
     same = sum(end - begin for action, begin, end, _, _ in codes if action == "equal")
     if 2 * same < _SIMILAR * (len(old_pieces) + len(new_pieces)):
         return [(old, False)], [(new, False)], cost
+
     removed: list[Part] = []
     added: list[Part] = []
     for action, begin, end, first, last in codes:
         changed = action != "equal"
-        removed += [("".join(old_pieces[begin:end]), changed)] if end > begin else []
-        added += [("".join(new_pieces[first:last]), changed)] if last > first else []
+        if end > begin:
+            removed.append(("".join(old_pieces[begin:end]), changed))
+        if last > first:
+            added.append(("".join(new_pieces[first:last]), changed))
     return removed, added, cost
+
+
+def _stripped(pieces: Sequence[str]) -> list[str]:
+    return [piece.strip() for piece in pieces]

@@ -235,13 +235,19 @@ class NamespaceTransaction(Transaction):
         The key of a forgotten memory becomes free, like its text: one statement more.
         """
         requested = sorted({key for key in keys if key is not None})
-        rows = await self.rows("changes/find_keys", keys=requested) if requested else []
-        if free := [row["key"] for row in rows if row["forgotten"]]:
-            await self.rows("changes/release_keys", keys=free)
-        answers = {
-            row["key"]: made(KeyAnswer, row) for row in rows if not row["forgotten"]
-        }
-        return [answers.get(key) for key in keys]
+        if not requested:
+            return [None] * len(keys)
+
+        answers = {}
+        freed = []
+        for row in await self.rows("changes/find_keys", keys=requested):
+            if row["forgotten"]:
+                freed.append(row["key"])
+            else:
+                answers[row["key"]] = made(KeyAnswer, row)
+        if freed:
+            await self.rows("changes/release_keys", keys=freed)
+        return [None if key is None else answers.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
         """Record the requests under keys. One statement, if any key is given.
@@ -249,12 +255,11 @@ class NamespaceTransaction(Transaction):
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
-            ids, requests = zip(
-                *((answer.id, answer.request.hex()) for answer in answers.values()),
-                strict=True,
-            )
             await self.rows(
-                "changes/insert_keys", keys=list(answers), ids=ids, requests=requests
+                "changes/insert_keys",
+                keys=list(answers),
+                ids=[answer.id for answer in answers.values()],
+                requests=[answer.request.hex() for answer in answers.values()],
             )
 
     async def states(

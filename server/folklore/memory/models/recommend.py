@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import ceil
 from time import monotonic
 from uuid import UUID
 
@@ -56,11 +57,11 @@ class _Trial:
 
     def measure(self) -> ModelMeasure:
         cosines = np.array(self.questions) @ np.array(self.texts).T
-        ranks = (cosines > np.diag(cosines)[:, None]).sum(axis=1)
+        of_own_text = np.diag(cosines)[:, None]
+        ranks = (cosines > of_own_text).sum(axis=1)
+        hit_rate = float(np.mean(ranks < _HITS))
         milliseconds = 1000 * self.seconds / len(self.texts)
-        return ModelMeasure(
-            self.target.model.label, float(np.mean(ranks < _HITS)), milliseconds
-        )
+        return ModelMeasure(self.target.model.label, hit_rate, milliseconds)
 
 
 def known_item(text: str) -> tuple[str, str] | None:
@@ -68,12 +69,18 @@ def known_item(text: str) -> tuple[str, str] | None:
 
     Both have four words at least; a shorter text gives None.
     """
+    first_sentence = _FIRST_SENTENCE.match(text)
+    if first_sentence is not None:
+        item = (first_sentence[1], text[first_sentence.end() :])
+        if _fewest_words(item) >= _FEWEST_WORDS:
+            return item
+
     words = text.split()
-    item = " ".join(words[len(words) // 2 :]), " ".join(words[: len(words) // 2])
-    if first := _FIRST_SENTENCE.match(text):
-        pair = first[1], text[first.end() :]
-        item = pair if _fewest_words(pair) >= _FEWEST_WORDS else item
-    return item if _fewest_words(item) >= _FEWEST_WORDS else None
+    middle = len(words) // 2
+    item = (" ".join(words[middle:]), " ".join(words[:middle]))
+    if _fewest_words(item) >= _FEWEST_WORDS:
+        return item
+    return None
 
 
 def _fewest_words(item: tuple[str, str]) -> int:
@@ -108,23 +115,22 @@ async def recommend_model(
         )
     finally:
         await other.embedder.close()
+    measured = items[:done]
+    embedded_characters = sum(len(rest) for _, (_, rest) in measured)
+    seconds_of_character = trials[1].seconds / embedded_characters
+    texts = [text for text, _ in measured]
+    characters, vectors = _averages(texts, other.model.name)
+
     covered = (await embeddings.coverage(namespaces, other.model.id)).values()
-    per_character = trials[1].seconds / sum(len(rest) for _, (_, rest) in items[:done])
-    characters, vectors = _averages(
-        [text for text, _ in items[:done]], other.model.name
-    )
     pending = sum(item.pending for item in covered)
+    bytes_of_vector = other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW
     return Recommendation(
         done,
         sum(item.memories for item in covered),
         trials[0].measure(),
         trials[1].measure(),
-        pending * characters * per_character,
-        round(
-            pending
-            * vectors
-            * (other.model.dimensions * _BYTES_OF_NUMBER + _BYTES_OF_ROW)
-        ),
+        pending * characters * seconds_of_character,
+        round(pending * vectors * bytes_of_vector),
     )
 
 
@@ -132,7 +138,7 @@ async def _known_items(
     embeddings: Embeddings, namespaces: Sequence[UUID], model: UUID, most: int
 ) -> list[tuple[str, tuple[str, str]]]:
     """Return the texts of sampled memories, each with its known item. Raises NotFound without one."""
-    each = -(-most // max(len(namespaces), 1))
+    each = ceil(most / max(len(namespaces), 1))
     sample = partial(embeddings.sample, one=model, other=model, most=each)
     rows = [
         row for namespace in namespaces for row in await sample(namespace=namespace)
@@ -168,9 +174,11 @@ async def _embedded(
 
 
 def _averages(texts: Sequence[str], model: str) -> tuple[float, float]:
-    """Return the characters to embed and the vectors of a text: of a long one each passage is embedded too."""
-    ranges = [passages(text, *passage_rule(model, len(text))) for text in texts]
-    characters = sum(map(len, texts)) + sum(
-        end - begin for passages in ranges for begin, end in passages
-    )
-    return characters / len(texts), 1 + sum(map(len, ranges)) / len(texts)
+    """Return the mean characters to embed, and vectors, of a text: of a long one each passage is embedded too."""
+    characters = 0
+    vectors = 0
+    for text in texts:
+        ranges = passages(text, *passage_rule(model, len(text)))
+        characters += len(text) + sum(end - begin for begin, end in ranges)
+        vectors += 1 + len(ranges)
+    return characters / len(texts), vectors / len(texts)

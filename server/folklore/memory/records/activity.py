@@ -259,11 +259,12 @@ class _Log:
         rows = await self.statements.events_since(
             **self._question(len(feed.marks) + limit + 1), since=feed.since
         )
+        already_read = [event.place for event in rows if feed.holds(event.place)]
         new = [event for event in rows if not feed.holds(event.place)]
         events = new[:limit]
         rest = new[limit:]
-        places = [event.place for event in rows if feed.holds(event.place)]
-        places = sorted(places + [event.place for event in events])
+
+        places = sorted(already_read + [event.place for event in events])
         since = max(feed.since, now - _LATE)
         if len(places) > _REMEMBERED:
             since = max(since, places[-_REMEMBERED - 1].at + _LEAST)

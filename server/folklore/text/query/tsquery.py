@@ -28,16 +28,9 @@ def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
     a missing word and widens the distance. A term without any lexeme is removed together with its operator, as Postgres
     does; the result is "" if no term remains.
     """
-    return str(
-        _evaluated(
-            query,
-            [
-                _operand(term, forms)
-                for term, forms in zip(query.terms, lexemes, strict=True)
-            ],
-        )
-        or ""
-    )
+    terms = zip(query.terms, lexemes, strict=True)
+    operands = [_operand(term, forms) for term, forms in terms]
+    return str(_evaluated(query, operands) or "")
 
 
 def to_negations(query: KeywordQuery, lexemes: Sequence[Forms]) -> str | None:
@@ -59,7 +52,8 @@ def function_word_text(word: str) -> str:
 
     A single character of a script without spaces is the beginning of a pair, or the last character of a text.
     """
-    label = ("*" if word[1:] >= PAIRED and len(word) == 2 else "") + _ANY_COLUMN
+    begins_pair = len(word) == 2 and word[1:] >= PAIRED
+    label = f"*{_ANY_COLUMN}" if begins_pair else _ANY_COLUMN
     return f"({quoted(word)}:{label} | {quoted(word[1:])}:{label})"
 
 
@@ -70,10 +64,7 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
         if isinstance(step, int):
             stack.append(operands[step])
         elif step == "!":
-            operand = stack.pop()
-            stack.append(
-                not operand if isinstance(operand, bool) else operand and f"!{operand}"
-            )
+            stack.append(_negated(stack.pop()))
         else:
             second = stack.pop()
             first = stack.pop()
@@ -81,14 +72,29 @@ def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | boo
     return stack.pop() if stack else ""
 
 
+def _negated(operand: str | bool) -> str | bool:
+    if isinstance(operand, bool):
+        return not operand
+    return f"!{operand}" if operand else ""
+
+
 def _joined(operator: str, first: str | bool, second: str | bool) -> str | bool:
-    if isinstance(first, str) and isinstance(second, str):
-        if first and second:
-            return f"({first} {operator} {second})"
-        return first or second
-    constant, other = (first, second) if isinstance(first, bool) else (second, first)
+    if isinstance(first, bool):
+        return _joined_with_constant(operator, first, second)
+    if isinstance(second, bool):
+        return _joined_with_constant(operator, second, first)
+    if first and second:
+        return f"({first} {operator} {second})"
+    return first or second
+
+
+def _joined_with_constant(
+    operator: str, constant: bool, other: str | bool
+) -> str | bool:
     decides = operator == "|"  # True decides an OR, False an AND
-    return constant if constant is decides or other == "" else other
+    if constant is decides or other == "":
+        return constant
+    return other
 
 
 def quoted(lexeme: str) -> str:
@@ -105,35 +111,34 @@ def _operand(term: Term, forms: Forms) -> str:
 
 def _sequence(term: Term, form: Sequence[str]) -> str:
     """Write lexemes in order: `('a' <-> 'b' <2> 'd')`."""
+    weights = WEIGHTS[term.column] if term.column else _ANY_COLUMN
     positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
     text = ""
-    weights = WEIGHTS[term.column] if term.column else _ANY_COLUMN
-    for previous, position in zip([None, *positions], positions, strict=False):
-        if previous is not None:
-            distance = min(position - previous, _MAX_DISTANCE)
-        else:
-            distance = 0
-        text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
-        text += (
-            quoted(form[position])
-            + (":*" if term.prefix and position == positions[-1] else ":")
-            + weights
-        )
+    for index, position in enumerate(positions):
+        if index > 0:
+            text += _distance_operator(position - positions[index - 1])
+        is_last = index == len(positions) - 1
+        label = f"*{weights}" if term.prefix and is_last else weights
+        text += f"{quoted(form[position])}:{label}"
     return f"({text})" if len(positions) > 1 else text
+
+
+def _distance_operator(distance: int) -> str:
+    if distance == 1:
+        return " <-> "
+    return f" <{min(distance, _MAX_DISTANCE)}> "
 
 
 def without_last_characters(form: Sequence[str]) -> list[str]:
     """Return a form of pairs of characters without the last character of each run, which the pair before it has."""
-    predecessors = ["", *form]
-    return [
-        ""
-        if word[:1] == SPELLED
-        and word[1:] >= PAIRED
-        and previous.endswith(word[1:])
-        and len(word) == 2
-        else word
-        for previous, word in zip(predecessors, form, strict=False)
-    ]
+    results = []
+    previous = ""
+    for word in form:
+        is_character = len(word) == 2 and word[0] == SPELLED and word[1] >= PAIRED
+        ends_run = is_character and previous.endswith(word[1])
+        results.append("" if ends_run else word)
+        previous = word
+    return results
 
 
 def _is_valid(lexeme: str) -> bool:

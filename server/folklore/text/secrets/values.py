@@ -235,21 +235,21 @@ def _is_plain_password(value: str) -> bool:
 def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
     pieces = _PIECE.findall(value)
-    cases = (
-        len(pieces) >= 4
-        and sum(map(len, pieces)) < 3.2 * len(pieces)
-        and value.isalnum()
-    )
+    if any(_CONSONANTS.search(piece) for piece in pieces):
+        return True
+    letters = sum(len(piece) for piece in pieces)
+    has_short_pieces = len(pieces) >= 4 and letters < 3.2 * len(pieces)
     odd = sum(len(piece) < 3 or piece.isupper() for piece in pieces)
-    return (cases and odd > 1) or any(map(_CONSONANTS.search, pieces))
+    return has_short_pieces and odd > 1 and value.isalnum()
 
 
 def _is_random(value: str) -> bool:
+    changes_case_often = len(_CASES.findall(value)) >= 5
     if _NAME.match(value) or _WORDY.match(value):
-        return len(value) >= 20 and len(_CASES.findall(value)) >= 5
+        return len(value) >= 20 and changes_case_often
+
     if any(len(_TURNS.findall(run)) >= 2 for run in _RUN.findall(value)):
         return True
-    signs = len(set(re.findall(r"[^\w\s.,:/-]", value)))
-    return (signs >= 2 and bool(re.search(r"\d", value))) or len(
-        _CASES.findall(value)
-    ) >= 5
+    signs = set(re.findall(r"[^\w\s.,:/-]", value))
+    has_digit = re.search(r"\d", value) is not None
+    return changes_case_often or (len(signs) >= 2 and has_digit)
