@@ -170,11 +170,9 @@ left_out as materialized (
         limit :scan::integer
     )
 
--- name: nearness. The cosine of the embedding e with :query, that of the cues if it is greater.
+-- name: nearness. The cosine of the embedding e with :query, that of the cues if it is greater. With `as_of` the cues may
+-- have been others then: the pool compares with those that have not changed since (cues_nearness_then).
         greatest(-(e.vector <#> :query::halfvec), -(e.cues <#> :query::halfvec))
-
--- name: nearness_of_text. In place of nearness with `as_of`: the cues may have been others then.
-        -(e.vector <#> :query::halfvec)
 
 -- name: of_namespace
             where o.namespace_id = n.id

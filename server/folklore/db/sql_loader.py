@@ -101,8 +101,6 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "as_of": {
         "state": "state_as_of",
         "unaltered": "unaltered",
-        "nearness": "nearness_of_text",
-        "near_by_cues": None,
         "cues_nearness": "cues_nearness_then",
     },
     # A function that reads data tables is not sent to a node.

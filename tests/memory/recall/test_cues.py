@@ -130,6 +130,26 @@ async def test_an_earlier_time_is_asked_for_the_cues_of_that_time(
     assert contents(await later.recall("fence", ranking=WORDS, filters=then)) == []
 
 
+async def test_an_earlier_time_is_asked_for_the_meaning_of_cues_that_it_had(
+    person: Person, memory: UUID
+) -> None:
+    later = person.at(NOON.replace(hour=14))
+    then = Filters(as_of=NOON.replace(hour=13))
+    meaning = Ranking(keyword=0.0)
+
+    unchanged = await later.recall("buying again", ranking=meaning, filters=then)
+    now = await later.recall("buying again", ranking=meaning)
+    assert contents(unchanged)[0] == TEXT
+    assert unchanged.memories[0].score == now.memories[0].score
+
+    await later.update(memory, cues=["paint the fence"])
+    painted = await later.recall("painting a fence", ranking=meaning, filters=then)
+    new = await later.recall("painting a fence", ranking=meaning)
+    scores = {item.memory.content: item.score for item in painted.memories}
+    assert contents(new)[0] == TEXT
+    assert (scores.get(TEXT) or 0.0) < (new.memories[0].score or 0.0)
+
+
 async def test_cues_without_a_vector_are_embedded_by_the_job(
     person: Person, memory: UUID, connection: asyncpg.Connection, jobs: Any
 ) -> None:
