@@ -84,6 +84,10 @@ TOML_FILES: dict[str, str] = {
         "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype='command'\ncommand='beep'\n# end\n\n[tui]\nx=1\n"
         "[[hooks.UserPromptSubmit]]\nmatcher = ''\n[[hooks.UserPromptSubmit.hooks]]\ntype='mcp_tool'\nserver='notes'\n"
     ),
+    "approvals between hooks": (
+        "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype='command'\ncommand='beep'\n\n[hooks.state.'a:stop:0:0']\n"
+        "trusted_hash='x'\n\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype='command'\ncommand='ring'\n"
+    ),
     "table of hooks": "[hooks.state.'a:stop:0:0']\ntrusted_hash='x'\n\n\n# tail\n",
     "empty table of hooks": "[hooks]\n\n[tui]\nx=1",
     "scattered servers": "[mcp_servers.a]\nc=1\n[tui]\nx=1\n[mcp_servers.b]\nc=2\n[z]\n\n\n",

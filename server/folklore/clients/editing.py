@@ -1,9 +1,10 @@
 """Edits of another program's settings: one server is added or removed, every other byte stays.
 
 No library does this: those that keep comments write the file anew from a model of it, which takes seconds for the
-megabytes that Claude Code keeps in one file, and change spaces, line ends or the byte order mark. So the text is
-edited by position, and the parsers of the standard library check each result: it must hold what the file held, plus or
-minus the one server, else nothing is written.
+megabytes that Claude Code keeps in one file, and change spaces, line ends or the byte order mark. tomlkit 0.15 changes
+the order of an array of tables that has other tables between its members, as Codex writes approvals of hooks. So the
+text is edited by position, and the parsers of the standard library check each result: it must hold what the file held,
+plus or minus the one server, else nothing is written.
 """
 
 import json
