@@ -1,6 +1,8 @@
 """Spans: with an exporter, the stages of a call are exported without texts, questions and names."""
 
 import logging
+import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,10 +15,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
+from opentelemetry.trace import SpanKind, StatusCode
 
 from folklore import pip_install, telemetry as spans
-from folklore.telemetry_export import RedactingExporter
+from folklore.app import App
+from folklore.mcp import in_memory
+from folklore.mcp.server import build_server
 from tests.otlp import otlp_receiver
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
 
@@ -125,91 +129,102 @@ async def test_a_collector_that_is_down_delays_no_call(
 async def test_without_an_exporter_no_sdk_is_loaded(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.instrumentation", None)
+    environ = {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4318"}
 
-    assert spans.start_collector({}) is None
+    spans.start(environ)
+
     assert spans.stage("recall.words") is spans.stage("recall.dense", candidates=3)
-
-
-@pytest.mark.parametrize(
-    ("environ", "configured"),
-    [
-        ({}, False),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, False),
-        ({"OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, True),
-        ({"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://c:4318/v1/traces"}, True),
-        ({"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT": "http://c:4318"}, False),
-        ({"OTEL_TRACES_EXPORTER": "otlp"}, True),
-        ({"OTEL_TRACES_EXPORTER": "console, otlp"}, True),
-        (
-            {
-                "OTEL_TRACES_EXPORTER": "none",
-                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318",
-            },
-            False,
-        ),
-        (
-            {
-                "OTEL_SDK_DISABLED": "true",
-                "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318",
-            },
-            False,
-        ),
-    ],
-)
-def test_the_standard_variables_configure_the_exporter(
-    environ: dict[str, str], configured: bool
-) -> None:
-    assert spans.exporter_configured(environ) == configured
+    assert environ.keys() == {"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"}
 
 
 def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.instrumentation", None)
 
     with caplog.at_level(logging.WARNING):
-        assert (
-            spans.start_collector(
-                {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}
-            )
-            is None
-        )
+        spans.start({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"})
 
     assert pip_install("otel") in caplog.text
     assert MARK not in caplog.text
 
 
-def test_an_unsupported_protocol_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING):
-        assert (
-            spans.start_collector(
-                {"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}
-            )
-            is None
+@pytest.mark.parametrize(
+    ("more", "command", "exported", "warned"),
+    [
+        ({}, (), True, False),
+        ({"OTEL_TRACES_EXPORTER": "none"}, (), False, False),
+        ({"OTEL_SDK_DISABLED": "true"}, (), False, False),
+        ({"OTEL_TRACES_SAMPLER": "always_off"}, (), False, False),
+        ({"OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}, (), False, True),
+        (
+            {
+                "OTEL_TRACES_EXPORTER": "otlp",
+                "OTEL_METRICS_EXPORTER": "none",
+                "OTEL_LOGS_EXPORTER": "none",
+                "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+            },
+            ("opentelemetry-instrument",),
+            True,
+            False,
+        ),
+    ],
+)
+def test_the_variables_of_opentelemetry_decide_what_is_exported(
+    more: dict[str, str], command: tuple[str, ...], exported: bool, warned: bool
+) -> None:
+    program = [*(str(Path(sys.executable).with_name(name)) for name in command)]
+    with otlp_receiver() as received:
+        ran = subprocess.run(
+            [*program, sys.executable, "-c", STAGE],
+            env={
+                **os.environ,
+                "OTEL_EXPORTER_OTLP_ENDPOINT": received.url,
+                "OTEL_RESOURCE_ATTRIBUTES": "deployment.environment.name=test",
+                **more,
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
 
-    assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in caplog.text
+    assert ran.returncode == 0, ran.stderr
+    assert [span.name for span in received.spans] == ["recall.words"] * exported
+    assert ("No spans are collected" in ran.stderr) == warned
+    if exported and not command:
+        assert received.services == {"folklore"}
+
+
+STAGE = """
+import asyncio, logging, os
+from folklore import telemetry
+logging.basicConfig()
+telemetry.start(os.environ)
+with telemetry.stage("recall.words", pieces=2):
+    pass
+asyncio.run(telemetry.stop())
+"""
 
 
 @pytest.fixture
-def collected() -> Iterator[tuple[TracerProvider, InMemorySpanExporter]]:
-    """Give a provider whose spans are redacted as in production and kept in memory."""
+def collected() -> Iterator[InMemorySpanExporter]:
+    """Give the spans of this process, kept in memory."""
     kept = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(RedactingExporter(kept)))
-    spans.set_tracer(provider.get_tracer("test"))
-    yield provider, kept
-    spans.set_tracer(None)
+    provider.add_span_processor(SimpleSpanProcessor(kept))
+    spans.set_provider(provider)
+    yield kept
+    spans.set_provider(None)
 
 
 def test_a_failed_stage_records_the_type_of_its_error_only(
-    collected: tuple[TracerProvider, InMemorySpanExporter],
+    collected: InMemorySpanExporter,
 ) -> None:
     with pytest.raises(ValueError, match=MARK), spans.stage("recall.words", pieces=2):
         raise ValueError(MARK)
 
-    [span] = collected[1].get_finished_spans()
+    [span] = collected.get_finished_spans()
     assert (span.name, dict(span.attributes or {})) == (
         "recall.words",
         {"pieces": 2, "error.type": "ValueError"},
@@ -221,33 +236,35 @@ def test_a_failed_stage_records_the_type_of_its_error_only(
     assert MARK not in span.to_json()
 
 
-def test_only_numbers_and_known_words_of_other_spans_are_exported(
-    collected: tuple[TracerProvider, InMemorySpanExporter],
+async def test_no_word_of_a_client_is_in_the_span_of_its_message(
+    collected: InMemorySpanExporter, app: App
 ) -> None:
-    provider, kept = collected
-    elsewhere = SpanContext(
-        1, 2, is_remote=True, trace_state=TraceState([("vendor", MARK)])
-    )
-    with provider.get_tracer("others").start_as_current_span(
-        f"tools/call {MARK}",
-        links=[Link(elsewhere, {"about": MARK})],
-        attributes={"gen_ai.tool.name": MARK},
-    ) as span:
-        span.set_attributes({
-            "mcp.method.name": MARK, "mcp.resource.uri": MARK, "error.type": f"{MARK} !", "db.query.text": MARK,
-            "jsonrpc.request.id": MARK, "mcp.protocol.version": MARK, "words": [MARK],
-            "gen_ai.operation.name": "execute_tool", "count": 3,
-        })  # fmt: skip
-        span.add_event(MARK, {MARK: MARK})
-        span.record_exception(ValueError(MARK))
-        span.set_status(StatusCode.ERROR, MARK)
-    with provider.get_tracer("others").start_as_current_span(f"{MARK} {MARK}"):
-        pass
+    server = build_server(app.service)
+    above = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": f"x={MARK}"}
 
-    first, second = kept.get_finished_spans()
-    assert (first.name, second.name) == ("tools/call", "other")
-    assert dict(first.attributes or {}) == {
-        "gen_ai.operation.name": "execute_tool",
-        "count": 3,
+    for id_, method, params in (
+        (1, f"tools/{MARK}", {}),
+        (f"id-{MARK}", "tools/call", {"name": MARK, "arguments": {MARK: MARK}}),
+        (3, "prompts/get", {"name": MARK}),
+        (4, "resources/read", {"uri": f"memory://{MARK}/recent"}),
+        (5, "tools/call", {"name": "memory_recall", "arguments": {"query": MARK}}),
+        (6, "prompts/get", {"name": "recall", "arguments": {"topic": MARK}}),
+    ):
+        message = {"jsonrpc": "2.0", "id": id_, "method": method}
+        meta = {**above, MARK: MARK, "baggage": f"{MARK}={MARK}"}
+        await in_memory.answer(
+            server, [{**message, "params": {**params, "_meta": meta}}]
+        )
+
+    found = collected.get_finished_spans()
+    names = [span.name for span in found if span.kind == SpanKind.SERVER]
+    assert names == [
+        "other", "tools/call", "prompts/get", "resources/read", "tools/call memory_recall", "prompts/get recall",
+    ]  # fmt: skip
+    assert {span.parent.span_id for span in found if span.parent is not None} >= {
+        int("b" * 16, 16)
     }
-    assert MARK not in first.to_json() + second.to_json()
+    for span in found:
+        assert MARK not in span.to_json()
+        assert span.context is not None
+        assert not span.context.trace_state

@@ -1,21 +1,23 @@
-"""Spans of the stages of a call, for a collector of traces. Without a collector a stage costs one comparison.
+"""Spans of calls and their stages, for OpenTelemetry. If none are collected, a stage costs one comparison.
 
-Attributes are numbers and codes: never a text, a question, the name of a namespace or a secret.
+Attributes are numbers and words of ours or of the protocol: never a text, a question, the name of a namespace or a
+secret. So nothing has to be removed from spans on their way.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
-from folklore import pip_install
+from folklore import __version__, pip_install
+from folklore.background import in_thread
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
-
-    from folklore.telemetry_export import Collector
+    from opentelemetry.sdk.trace import TracerProvider
+    from opentelemetry.trace import Span, Tracer
 
 # The standard library's: on stdio this runs before structlog is imported.
 log = logging.getLogger(__name__)
@@ -23,6 +25,78 @@ log = logging.getLogger(__name__)
 _NOTHING = nullcontext()
 # One for the process, as OpenTelemetry has one provider for the process.
 _tracer: Tracer | None = None
+_provider: TracerProvider | None = None
+# Each of these variables asks for spans.
+_ASKS = (
+    "OTEL_TRACES_EXPORTER",
+    "OTEL_EXPORTER_OTLP_ENDPOINT",
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+)
+# What the extra `otel` brings, in place of OpenTelemetry's own defaults.
+_DEFAULTS = {
+    "OTEL_TRACES_EXPORTER": "otlp",
+    "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+    "OTEL_METRICS_EXPORTER": "none",
+    "OTEL_LOGS_EXPORTER": "none",
+}
+# Limit for the export of the last spans when the server ends, in seconds.
+_STOP_SECONDS = 2.0
+
+
+def start(environ: MutableMapping[str, str]) -> None:
+    """Collect spans if the variables ask for it: OpenTelemetry configures itself by its own variables.
+
+    Call it in the process that serves: the exporter's thread does not survive a fork. `opentelemetry-instrument` may
+    have configured the process already.
+    """
+    if not any(environ.get(name) for name in _ASKS):
+        return
+    try:
+        # An optional dependency.
+        from opentelemetry import trace
+        from opentelemetry.instrumentation.auto_instrumentation import initialize
+        from opentelemetry.sdk.trace import TracerProvider
+    except ImportError:
+        log.warning(
+            "No spans are collected: an exporter is configured, but the extra is not installed. "
+            f"Run: {pip_install('otel')}"
+        )
+        return
+    if not isinstance(trace.get_tracer_provider(), TracerProvider):
+        for name, value in _DEFAULTS.items():
+            environ.setdefault(name, value)
+        own = f"service.name=folklore,service.version={__version__}"
+        given = environ.get("OTEL_RESOURCE_ATTRIBUTES")
+        environ["OTEL_RESOURCE_ATTRIBUTES"] = f"{own},{given}" if given else own
+        initialize()
+    provider = trace.get_tracer_provider()
+    if not isinstance(provider, TracerProvider):
+        log.warning(
+            "No spans are collected: OpenTelemetry could not configure itself from the OTEL_* variables. The extra has "
+            "the protocol http/protobuf; another one needs its exporter, such as opentelemetry-exporter-otlp-proto-grpc."
+        )
+        return
+    set_provider(provider)
+
+
+async def stop() -> None:
+    """Send the remaining spans, for at most two seconds; then record no more."""
+    if _provider is None:
+        return
+    # The process can end while the collector does not answer.
+    shutdown = in_thread(_provider.shutdown, "folklore-spans")
+    set_provider(None)
+    with suppress(TimeoutError):
+        await asyncio.wait_for(shutdown, _STOP_SECONDS)
+
+
+def set_provider(provider: TracerProvider | None) -> None:
+    """Record all later spans with this provider; None records none."""
+    global _provider, _tracer
+    _provider = provider
+    _tracer = None
+    if provider is not None:
+        _tracer = provider.get_tracer("folklore", __version__)
 
 
 def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
@@ -35,70 +109,50 @@ def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
 @contextmanager
 def _span(tracer: Tracer, name: str, numbers: Mapping[str, float]) -> Iterator[None]:
     """Record the type of an error without its message, which may contain a text or a question."""
-    from opentelemetry.trace import StatusCode
-
     with tracer.start_as_current_span(
         name, attributes=numbers, record_exception=False, set_status_on_exception=False
     ) as span:
         try:
             yield
         except BaseException as error:
-            span.set_attribute("error.type", type(error).__name__)
-            span.set_status(StatusCode.ERROR)
+            set_error(span, type(error).__name__)
             raise
 
 
-def set_tracer(tracer: Tracer | None) -> None:
-    """Record all later stages with this tracer; None records none."""
-    global _tracer
-    _tracer = tracer
+def collects() -> bool:
+    """Return whether spans are collected."""
+    return _tracer is not None
 
 
-def start_collector(environ: Mapping[str, str]) -> Collector | None:
-    """Export spans as the standard OTEL_* variables say, until the collector is stopped; None if they name no exporter.
+def message(
+    name: str, attributes: Mapping[str, str], traceparent: str | None
+) -> AbstractContextManager[Span]:
+    """Return a context manager that records a span of a client's message and yields it; spans are collected.
 
-    Call it in the process that serves: the exporter's thread does not survive a fork.
+    `traceparent` is the client's span, which this one is below; its other state is text, and is not taken.
     """
-    if not exporter_configured(environ):
-        return None
-    try:
-        # imports OpenTelemetry's SDK, an optional dependency
-        from folklore.telemetry_export import Collector
-    except ImportError:
-        log.warning(
-            "No spans are collected: an exporter is configured, but the extra is not installed. "
-            f"Run: {pip_install('otel')}"
-        )
-        return None
-    protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get(
-        "OTEL_EXPORTER_OTLP_PROTOCOL"
+    from opentelemetry.trace import SpanKind, get_tracer
+    from opentelemetry.trace.propagation.tracecontext import (
+        TraceContextTextMapPropagator,
     )
-    if protocol not in (None, "", "http/protobuf"):
-        log.warning(
-            "No spans are collected: the protocol %r is not supported. Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf.",
-            protocol,
-        )
-        return None
-    collector = Collector()
-    set_tracer(collector.tracer)
-    return collector
+
+    above = None
+    if traceparent is not None:
+        above = TraceContextTextMapPropagator().extract({"traceparent": traceparent})
+    tracer = _tracer or get_tracer("folklore")
+    return tracer.start_as_current_span(
+        name,
+        context=above,
+        kind=SpanKind.SERVER,
+        attributes=attributes,
+        record_exception=False,
+        set_status_on_exception=False,
+    )
 
 
-def exporter_configured(environ: Mapping[str, str]) -> bool:
-    """Return true if the variables name an OTLP exporter or endpoint, and none disables it."""
-    if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
-        return False
-    exporters = [
-        name.strip()
-        for name in environ.get("OTEL_TRACES_EXPORTER", "").split(",")
-        if name.strip()
-    ]
-    if exporters:
-        return "otlp" in exporters
-    return any(
-        environ.get(name)
-        for name in (
-            "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
-            "OTEL_EXPORTER_OTLP_ENDPOINT",
-        )
-    )
+def set_error(span: Span, kind: str) -> None:
+    """Mark a span as failed by an error of a type or a code."""
+    from opentelemetry.trace import StatusCode
+
+    span.set_attribute("error.type", kind)
+    span.set_status(StatusCode.ERROR)

@@ -88,7 +88,6 @@ NOT_MEASURED: Mapping[str, str] = {
     "memory.transfer.formats.pages": "single fields of front matter",
     "memory.transfer.json_lines": "digests of 64 characters",
     "memory.validation": "relations and blobs, by patterns that match at one position",
-    "telemetry_export": "names of at most 64 characters",
 }
 
 

@@ -16,6 +16,7 @@ from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
+from folklore.mcp.spans import Spans
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.service import Service
@@ -48,7 +49,7 @@ def build_server(
     handlers = _Handlers(
         service, [tool for tool in every_tool if tool.core or offered == "all"]
     )
-    return Server(
+    server: Server[Any] = Server(
         "folklore",
         title="Folklore: the team's memory",
         version=__version__,
@@ -62,6 +63,9 @@ def build_server(
         on_list_prompts=handlers.list_prompts,
         on_get_prompt=handlers.get_prompt,
     )
+    tools = [tool.name for tool in (*every_tool, *HIDDEN_TOOLS)]
+    server.middleware = [Spans({*tools, *(each.name for each in prompts.PROMPTS)})]
+    return server
 
 
 class _Handlers:

@@ -196,13 +196,12 @@ async def _serve_own(settings: Settings) -> None:
     )
     app.start()
     app.start_jobs()
-    collector = telemetry.start_collector(os.environ)
+    telemetry.start(os.environ)
     try:
         await bridge.Bridge(None, stdio.claim_stdout(), answer).run()
     finally:
         await app.close()
-        if collector is not None:
-            await collector.stop()
+        await telemetry.stop()
 
 
 def _serve_http(

@@ -122,8 +122,8 @@ def build_app(
     @asynccontextmanager
     async def lifespan(outer: Starlette) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:  # what is entered last is closed first
-            if (collector := telemetry.start_collector(os.environ)) is not None:
-                stack.push_async_callback(collector.stop)
+            telemetry.start(os.environ)
+            stack.push_async_callback(telemetry.stop)
             stack.push_async_callback(app.close)
             stack.push_async_callback(team.close)
             stack.push_async_callback(health.close)

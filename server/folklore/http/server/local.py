@@ -238,15 +238,14 @@ def _application(app: App, console: _Console) -> Starlette:
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[None]:
-        collector = telemetry.start_collector(os.environ)
+        telemetry.start(os.environ)
         app.start()
         app.start_jobs()
         yield
         await console.close()
         await health.close()
         await app.close()
-        if collector is not None:
-            await collector.stop()
+        await telemetry.stop()
 
     service = _service(app, app.project_at)
     return _user_application(
