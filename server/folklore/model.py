@@ -517,6 +517,15 @@ class OnSubject:
 
 
 @dataclass(frozen=True, slots=True)
+class SupersededMemory:
+    """A memory that a call superseded, so that recall leaves it out from now on."""
+
+    id: UUID
+    content: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
 class Replaced:
     """An older memory, with its time for order, whose subject a newer one is on."""
 
@@ -528,7 +537,8 @@ class Replaced:
 class StoreItem:
     """Outcome for one draft of a batch, with similar memories that were stored before.
 
-    `same_subject` are older ones that it may replace. `cues` is "added" if a known text got further cues.
+    `same_subject` are older ones that it may replace, `superseded` is the one that it does. `cues` is "added" if a
+    known text got further cues.
     """
 
     id: UUID
@@ -536,6 +546,7 @@ class StoreItem:
     similar: tuple[Similar, ...] = ()
     same_subject: tuple[OnSubject, ...] = ()
     cues: Literal["added"] | None = None
+    superseded: SupersededMemory | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,6 +47,7 @@ from folklore.model import (
     Revision,
     Stale,
     StoreItem,
+    SupersededMemory,
     Unreadable,
     Whole,
 )
@@ -158,7 +159,12 @@ def stored_json(result: StoreResult) -> JsonDict:
         ]
         items.append(
             fields_of(item, "id status")
-            | without_unset(cues=item.cues, similar=similar, same_subject=subjects)
+            | without_unset(
+                cues=item.cues,
+                similar=similar,
+                same_subject=subjects,
+                superseded=item.superseded and superseded_json(item.superseded),
+            )
         )
     refusals = [fields_of(item, "index field reason") for item in result.refused]
     asks = any(item.same_subject for item in result.stored)
@@ -167,6 +173,11 @@ def stored_json(result: StoreResult) -> JsonDict:
     return {"namespace": result.namespace, "stored": items} | without_unset(
         refused=refusals, note=" ".join(notes) or None
     )
+
+
+def superseded_json(memory: SupersededMemory) -> JsonDict:
+    """Serialize a memory that a call superseded, so that a wrong id is seen."""
+    return fields_of(memory, "id author") | {"content": beginning(memory.content)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,12 +439,16 @@ class FailedRelation:
 
 @dataclass(slots=True)
 class RelateResult:
-    """Outcome for each relation; `updated` existed and took the new strength."""
+    """Outcome for each relation; `updated` existed and took the new strength.
+
+    `superseded` are the memories that new relations hide.
+    """
 
     created: list[Relation] = field(default_factory=list)
     updated: list[Relation] = field(default_factory=list)
     removed: list[Relation] = field(default_factory=list)
     failed: list[FailedRelation] = field(default_factory=list)
+    superseded: list[SupersededMemory] = field(default_factory=list)
 
 
 class RelateRequest(Request, Returns[RelateResult]):
@@ -463,6 +478,7 @@ def related_json(result: RelateResult) -> JsonDict:
     return {"created": list(map(relation_json, result.created))} | without_unset(
         updated=list(map(relation_json, result.updated)),
         removed=list(map(relation_json, result.removed)),
+        superseded=list(map(superseded_json, result.superseded)),
         failed=[
             relation_json(item.relation) | {"reason": item.reason}
             for item in result.failed

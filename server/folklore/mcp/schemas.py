@@ -57,7 +57,12 @@ FORGET_RESULT = _object(
     restored=_MEMORIES,
 )  # fmt: skip
 RELATE_RESULT = _object(
-    ("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS
+    ("created",),
+    created=_OBJECTS,
+    updated=_OBJECTS,
+    removed=_OBJECTS,
+    failed=_OBJECTS,
+    superseded=_OBJECTS,
 )
 STATUS = _object(
     ("version", "engine", "namespaces"),

@@ -38,7 +38,9 @@ async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(
         client, "memory_store", content="We release on Mondays.", supersedes=old
     )
 
-    assert [item["status"] for item in answer["stored"]] == ["superseded_old"]
+    [item] = answer["stored"]
+    assert item["status"] == "superseded_old"
+    assert item["superseded"]["id"] == old
     assert await recalled(client, "when do we release") == ["We release on Mondays."]
     for tool in (
         {"name": "search_keywords", "query": "release"},
@@ -54,6 +56,38 @@ async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(
         "We release on Fridays.",
         "We release on Mondays.",
     }
+
+
+async def test_the_answer_says_what_was_superseded_however_unlike(
+    client: Client,
+) -> None:
+    secrets = "Secrets live in Vault only."
+    first, second, lunch = [
+        await store(client, content)
+        for content in (secrets, f"Really: {secrets}", "Lunch is at noon.")
+    ]
+
+    stored = await call(
+        client, "memory_store", content="Lunch moved.", cues=["a"], supersedes=first
+    )
+    related = await call(
+        client,
+        "memory_relate",
+        relations=[{"from": lunch, "type": "supersedes", "to": second}],
+    )
+
+    [item] = stored["stored"]
+    assert item["superseded"].items() >= {"id": first, "content": secrets}.items()
+    [hidden] = related["superseded"]
+    assert hidden["id"] == second
+    assert hidden["content"] == f"Really: {secrets}"
+    assert hidden["author"] == item["superseded"]["author"]
+    again = await call(
+        client,
+        "memory_relate",
+        relations=[{"from": lunch, "type": "supersedes", "to": second}],
+    )
+    assert "superseded" not in again
 
 
 async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(

@@ -36,7 +36,7 @@ from folklore.contract.memories import (
 )
 from folklore.contract.requests import Operations
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
-from folklore.model import FIELDS, Draft, Memory
+from folklore.model import FIELDS, Draft, Memory, SupersededMemory
 from folklore.text.dates.byline import byline
 from folklore.text.entities.finder import find_entities
 from folklore.text.tags import MAX_TAGS
@@ -96,10 +96,7 @@ def store(
     names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
     names = names[: max(MAX_TAGS - len(tags), 0)]
 
-    superseded: list[UUID] = []
-
     def request(old: tuple[UUID, ...]) -> StoreRequest:
-        superseded[:] = old
         all_tags = (*tags, *(names if entities else ()))
         former = next(iter(old), None)
         draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
@@ -109,24 +106,19 @@ def store(
         result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     print_either(
         stored_json(result),
-        lambda: _print_stored(result, () if entities else names, superseded),
+        lambda: _print_stored(result, () if entities else names),
     )
 
 
-def _print_stored(
-    result: StoreResult, names: Sequence[str], superseded: Sequence[UUID]
-) -> None:
+def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
     """Print what was stored; `names` are tags of entities that it does not have."""
     for item in result.stored:
         if item.status == "duplicate":
             print_line(f"known already as {item.id} in {result.namespace}")
         else:
             print_line(f"stored {item.id} in {result.namespace}")
-        for old in superseded:
-            print_line(
-                f"  supersedes {short(old)}, which recall leaves out from now on",
-                dim=True,
-            )
+        if item.superseded is not None:
+            print_line(f"  {_hidden(item.superseded)}", dim=True)
         for near in item.similar:
             text = in_one_line(near.content)
             by = byline(near.author, near.changed_by, None, UTC)
@@ -151,6 +143,12 @@ def _print_stored(
         print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
     if result.note:
         click.echo(result.note, err=True)
+
+
+def _hidden(memory: SupersededMemory) -> str:
+    """Return what a person should know of a memory that a call superseded."""
+    text = in_one_line(memory.content)
+    return f"supersedes {short(memory.id)}, which recall leaves out from now on: {text}"
 
 
 def _written() -> str:
@@ -460,4 +458,6 @@ def relate(
         outcome = "created"
     else:
         outcome = "updated" if result.updated else "removed"
-    print_either(related_json(result), f"{outcome}: {from_} {type_} {to}")
+    hidden = [f"  {_hidden(memory)}" for memory in result.superseded]
+    lines = [f"{outcome}: {from_} {type_} {to}", *hidden]
+    print_either(related_json(result), "\n".join(lines))

@@ -24,7 +24,7 @@ from folklore.memory.records.supersede import (
 )
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
-from folklore.model import Relation
+from folklore.model import Relation, SupersededMemory
 
 # A checked relation, and True if it is to be removed.
 _Change = tuple[Relation, bool]
@@ -215,6 +215,9 @@ async def _supersede(
         else:
             replacements[item.old] = item
             result.created.append(relation)
+            old = states[item.old]
+            content = str(old.held["content"])
+            result.superseded.append(SupersededMemory(old.id, content, old.author))
     await write_replacements(transaction, list(replacements.values()))
     inherited: dict[UUID, list[str]] = {}
     learned: dict[UUID, list[str]] = {}

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
@@ -49,6 +49,7 @@ from folklore.model import (
     Similar,
     StoreItem,
     StoreStatus,
+    SupersededMemory,
 )
 from folklore.telemetry import stage
 from folklore.text import names
@@ -87,25 +88,38 @@ class _RefusedItems(Exception):
 class _Batch:
     """Memories to store by their place in the batch, their vectors in the same order, and the refused ones.
 
-    Those at the places `inherited` have the cues of the memory that they supersede, since they state none.
+    `superseded` are the memories that they supersede, by place. Those at the places `inherited` have the cues of that
+    memory, since they state none.
     """
 
     memories: dict[int, PreparedMemory]
     errors: dict[int, FolkloreError]
     single: bool
     vectors: Vectors | None = None
+    superseded: Mapping[int, Memory] = field(default_factory=dict)
     inherited: frozenset[int] = frozenset()
 
     @classmethod
     def of(
         cls, valid: ValidBatch, superseded: Mapping[int, Memory], *, single: bool
     ) -> _Batch:
-        """Give every checked draft an id and its digests; some, by place, take over the cues of a superseded memory."""
-        batch = cls({}, dict(valid.errors), single, inherited=frozenset(superseded))
+        """Give every checked draft an id and its digests; one without cues takes over those of what it supersedes."""
+        inherited = frozenset(
+            place
+            for place, old in superseded.items()
+            if old.cues and not valid.drafts[place].cues
+        )
+        batch = cls(
+            {},
+            dict(valid.errors),
+            single,
+            superseded=superseded,
+            inherited=inherited,
+        )
         first: dict[str, bytes] = {}
         for place, stated in valid.drafts.items():
             draft = stated
-            if place in superseded:
+            if place in inherited:
                 old = superseded[place]
                 draft = replace(stated, cues=old.cues, learned_cues=old.learned)
             text = digest(draft.content)
@@ -184,7 +198,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         )
     valid = await _checked(context, name, request)
     batch = _Batch.of(
-        valid, await _superseded_with_cues(context, name, valid), single=request.single
+        valid, await _superseded(context, name, valid), single=request.single
     )
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
@@ -208,6 +222,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         replace(
             _store_item(item, batch.memories[place].draft, similar, written.cued),
             same_subject=_without(subjects.get(item.id, ()), similar.get(item.id, ())),
+            superseded=_hidden(batch.superseded.get(place)),
         )
         for place, item in outcome.items()
     )
@@ -326,6 +341,12 @@ def _store_item(
     return StoreItem(item.id, status, cues="added" if item.id in cued else None)
 
 
+def _hidden(memory: Memory | None) -> SupersededMemory | None:
+    if memory is None:
+        return None
+    return SupersededMemory(memory.id, memory.content, memory.author)
+
+
 def _note(
     of_check: Sequence[str], of_result: Sequence[str], refusals: int, requested: int
 ) -> str | None:
@@ -365,14 +386,14 @@ class _Written:
     cued: Sequence[UUID]
 
 
-async def _superseded_with_cues(
+async def _superseded(
     context: RequestContext, name: str, valid: ValidBatch
 ) -> dict[int, Memory]:
-    """Return superseded memories with cues for those that state none, by place. At most two statements."""
+    """Return the memories that drafts supersede, by place. At most two statements."""
     superseded = {
         place: draft.supersedes
         for place, draft in valid.drafts.items()
-        if draft.supersedes is not None and not draft.cues
+        if draft.supersedes is not None
     }
     if not superseded:
         return {}
@@ -382,7 +403,7 @@ async def _superseded_with_cues(
         return {}
     ids = list(set(superseded.values()))
     read = await context.memory.memories.get([space.id for space in spaces], ids)
-    by_id = {memory.id: memory for _, memory in read if memory.cues}
+    by_id = {memory.id: memory for _, memory in read}
     return {place: by_id[id_] for place, id_ in superseded.items() if id_ in by_id}
 
 
