@@ -45,7 +45,6 @@ def _trivial_tool() -> ToolSpec:
         run,
         "Trivial",
         Arguments,
-        {"type": "object"},
         ToolAnnotations(read_only_hint=True),
     )
 

@@ -9,6 +9,8 @@ from uuid import UUID
 
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
+# Marks a field that is not among the properties of a tool's schema, since every session pays for these.
+NOT_LISTED = object()
 # Characters by which a text is recognised.
 _BEGINNING = 200
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NotRequired, TypedDict
 
 from folklore.contract.argument_types import NamespaceNames
 from folklore.contract.compact import JsonDict, fields_of, without_unset
@@ -44,21 +44,39 @@ class StatusRequest(Request, Returns[Status]):
     check_model: bool = True
 
 
-def status_json(state: Status) -> JsonDict:
+class StatusJson(TypedDict):
+    """State of the memory."""
+
+    version: str
+    engine: str
+    model: NotRequired[JsonDict]
+    namespaces: list[JsonDict]
+    embedding_debt: NotRequired[int]
+    degraded: NotRequired[list[JsonDict]]
+
+
+def status_json(state: Status) -> StatusJson:
     """Serialize the state of the memory."""
-    model = state.model
     namespaces = [
         fields_of(item, "name memories role") | without_unset(shared=shared_json(item))
         for item in state.namespaces
     ]
-    value = fields_of(state, "version engine") | without_unset(
-        model=model and fields_of(model, "provider name dimensions")
-    )
-    value["namespaces"] = namespaces
-    return value | without_unset(
-        embedding_debt=None if model is None else state.pending_embeddings,
-        degraded=[fields_of(item, "branch reason") for item in state.degraded],
-    )
+    value: StatusJson = {
+        "version": state.version,
+        "engine": state.engine,
+        "model": {},
+        "namespaces": namespaces,
+    }
+    if state.model is None:
+        del value["model"]
+    else:
+        value["model"] = fields_of(state.model, "provider name dimensions")
+        value["embedding_debt"] = state.pending_embeddings
+    if state.degraded:
+        value["degraded"] = [
+            fields_of(item, "branch reason") for item in state.degraded
+        ]
+    return value
 
 
 @dataclass(frozen=True, slots=True)

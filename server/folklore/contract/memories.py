@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 from uuid import UUID
 
 from pydantic import (
@@ -26,6 +26,7 @@ from folklore.contract.argument_types import (
 )
 from folklore.contract.arguments import given
 from folklore.contract.compact import (
+    NOT_LISTED,
     JsonDict,
     beginning,
     fields_of,
@@ -143,36 +144,65 @@ _REPLACES = (
 )
 
 
-def stored_json(result: StoreResult) -> JsonDict:
+class StoredJson(TypedDict):
+    """Outcome for a memory of a batch."""
+
+    id: str
+    status: str
+    cues: NotRequired[Annotated[str, NOT_LISTED]]
+    similar: NotRequired[list[Any]]
+    same_subject: NotRequired[Annotated[list[Any], NOT_LISTED]]
+    superseded: NotRequired[Annotated[JsonDict, NOT_LISTED]]
+
+
+class StoreJson(TypedDict):
+    """Outcome of a store."""
+
+    namespace: str
+    stored: list[StoredJson]
+    refused: NotRequired[list[Any]]
+    note: NotRequired[str]
+
+
+def stored_json(result: StoreResult) -> StoreJson:
     """Serialize the outcome of a store."""
-    items = []
-    for item in result.stored:
-        similar = [
+    value: StoreJson = {
+        "namespace": result.namespace,
+        "stored": [_stored_item_json(item) for item in result.stored],
+    }
+    if result.refused:
+        value["refused"] = [
+            fields_of(item, "index field reason") for item in result.refused
+        ]
+    notes = []
+    if any(item.same_subject for item in result.stored):
+        notes.append(_REPLACES)
+    if result.note:
+        notes.append(result.note)  # last: it may end with how to add cues
+    if notes:
+        value["note"] = " ".join(notes)
+    return value
+
+
+def _stored_item_json(item: StoreItem) -> StoredJson:
+    value: StoredJson = {"id": str(item.id), "status": item.status}
+    if item.cues is not None:
+        value["cues"] = item.cues
+    if item.similar:
+        value["similar"] = [
             fields_of(near, "id similarity")
             | {"content": beginning(near.content), "author": near.author}
             | without_unset(changed_by=near.changed_by)
             for near in item.similar
         ]
-        subjects = [
+    if item.same_subject:
+        value["same_subject"] = [
             fields_of(older, "id when") | {"content": beginning(older.content)}
             for older in item.same_subject
         ]
-        items.append(
-            fields_of(item, "id status")
-            | without_unset(
-                cues=item.cues,
-                similar=similar,
-                same_subject=subjects,
-                superseded=item.superseded and superseded_json(item.superseded),
-            )
-        )
-    refusals = [fields_of(item, "index field reason") for item in result.refused]
-    asks = any(item.same_subject for item in result.stored)
-    # The note comes last: it may end with how to add cues.
-    notes = [note for note in (_REPLACES if asks else None, result.note) if note]
-    return {"namespace": result.namespace, "stored": items} | without_unset(
-        refused=refusals, note=" ".join(notes) or None
-    )
+    if item.superseded is not None:
+        value["superseded"] = superseded_json(item.superseded)
+    return value
 
 
 def superseded_json(memory: SupersededMemory) -> JsonDict:
@@ -209,11 +239,35 @@ class GetRequest(Request, Returns[GetResult]):
     client_session: str | None = None
 
 
-def got_json(result: GetResult) -> JsonDict:
+class MemoryJson(TypedDict):
+    """A memory; the format of the answer decides which fields it has besides."""
+
+    id: Annotated[str, NOT_LISTED]
+    stale: NotRequired[JsonDict]
+    content: NotRequired[Annotated[str, NOT_LISTED]]
+    namespace: NotRequired[Annotated[str, NOT_LISTED]]
+    elsewhere: NotRequired[Annotated[bool, NOT_LISTED]]
+    variants: NotRequired[Annotated[list[JsonDict], NOT_LISTED]]
+    replaces: NotRequired[Annotated[list[JsonDict], NOT_LISTED]]
+    contradicts: NotRequired[Annotated[list[str], NOT_LISTED]]
+
+
+class GetJson(TypedDict):
+    """Memories that were read by id."""
+
+    memories: list[MemoryJson]
+    missing: NotRequired[list[str]]
+    truncated: NotRequired[bool]
+    note: NotRequired[str]
+
+
+def got_json(result: GetResult) -> GetJson:
     """Serialize memories that were read by id."""
-    return {"memories": list(map(details_json, result.found))} | without_unset(
-        missing=list(map(str, result.missing))
-    )
+    memories = [details_json(item) for item in result.found]
+    value: GetJson = {"memories": cast("list[MemoryJson]", memories)}
+    if result.missing:
+        value["missing"] = [str(id_) for id_ in result.missing]
+    return value
 
 
 def details_json(item: MemoryDetails) -> JsonDict:
@@ -240,6 +294,19 @@ def record_json(memory: Memory) -> JsonDict:
         recall_count=memory.recall_count or None,
         revision=memory.revision,
     ) | {"source": memory.source or ""}
+
+
+class UpdatedJson(TypedDict):
+    """A whole memory after a change; its other fields are there if they are set."""
+
+    id: str
+    content: str
+    revision: int
+
+
+def updated_json(memory: Memory) -> UpdatedJson:
+    """Serialize a memory after a change, as record_json does."""
+    return cast("UpdatedJson", record_json(memory))
 
 
 def changed_json(memory: Memory) -> JsonDict:
@@ -393,27 +460,49 @@ class ForgetRequest(Request, Returns[ForgetResult]):
     undoes_store: bool = False
 
 
-def forgotten_json(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
+class ForgottenJson(TypedDict):
+    """A memory that was forgotten, without its text if it was erased."""
+
+    id: Annotated[str, NOT_LISTED]
+    namespace: Annotated[str, NOT_LISTED]
+    content: NotRequired[Annotated[str, NOT_LISTED]]
+
+
+class ForgetJson(TypedDict):
+    """Outcome of a forget."""
+
+    forgotten: list[ForgottenJson]
+    already_forgotten: NotRequired[list[str]]
+    erased: NotRequired[bool]
+    dry_run: NotRequired[bool]
+    more: NotRequired[bool]
+    restored: NotRequired[list[ForgottenJson]]
+
+
+def forgotten_json(result: ForgetResult, *, erase: bool, dry_run: bool) -> ForgetJson:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
+    value: ForgetJson = {
+        "forgotten": [_short(memory, erased=erased) for memory in result.memories]
+    }
+    if result.already:
+        value["already_forgotten"] = [str(id_) for id_ in result.already]
     if erased:
-        memories = [fields_of(item, "id namespace") for item in result.memories]
-    else:
-        memories = _short(result.memories)
-    return {"forgotten": memories} | without_unset(
-        already_forgotten=list(map(str, result.already)),
-        erased=erased,
-        dry_run=dry_run,
-        more=result.more,
-        restored=_short(result.restored),
-    )
+        value["erased"] = True
+    if dry_run:
+        value["dry_run"] = True
+    if result.more:
+        value["more"] = True
+    if result.restored:
+        value["restored"] = [_short(memory) for memory in result.restored]
+    return value
 
 
-def _short(memories: Sequence[Memory]) -> list[JsonDict]:
-    return [
-        fields_of(memory, "id namespace") | {"content": beginning(memory.content)}
-        for memory in memories
-    ]
+def _short(memory: Memory, *, erased: bool = False) -> ForgottenJson:
+    value: ForgottenJson = {"id": str(memory.id), "namespace": memory.namespace}
+    if not erased:
+        value["content"] = beginning(memory.content)
+    return value
 
 
 class RelationChange(Part):
@@ -473,17 +562,31 @@ def relation_json(item: Relation, seen_from: UUID | None = None) -> JsonDict:
     return value
 
 
-def related_json(result: RelateResult) -> JsonDict:
+class RelateJson(TypedDict):
+    """Outcome for relations."""
+
+    created: list[JsonDict]
+    updated: NotRequired[list[JsonDict]]
+    removed: NotRequired[list[JsonDict]]
+    failed: NotRequired[list[JsonDict]]
+    superseded: NotRequired[list[JsonDict]]
+
+
+def related_json(result: RelateResult) -> RelateJson:
     """Serialize the outcome for relations; empty parts are left out, except `created`."""
-    return {"created": list(map(relation_json, result.created))} | without_unset(
-        updated=list(map(relation_json, result.updated)),
-        removed=list(map(relation_json, result.removed)),
-        superseded=list(map(superseded_json, result.superseded)),
-        failed=[
+    value: RelateJson = {"created": [relation_json(item) for item in result.created]}
+    if result.updated:
+        value["updated"] = [relation_json(item) for item in result.updated]
+    if result.removed:
+        value["removed"] = [relation_json(item) for item in result.removed]
+    if result.superseded:
+        value["superseded"] = [superseded_json(item) for item in result.superseded]
+    if result.failed:
+        value["failed"] = [
             relation_json(item.relation) | {"reason": item.reason}
             for item in result.failed
-        ],
-    )
+        ]
+    return value
 
 
 @dataclass(frozen=True, slots=True)

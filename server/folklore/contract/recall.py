@@ -5,15 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NotRequired, TypedDict, TypeVar, cast
 from uuid import UUID
 
 from pydantic import Field
 
 from folklore.contract.argument_types import NamespaceNames, UpTo100, UseFlag, Words
-from folklore.contract.compact import Format, JsonDict, fields_of, plain, without_unset
+from folklore.contract.compact import (
+    NOT_LISTED,
+    Format,
+    JsonDict,
+    fields_of,
+    plain,
+    without_unset,
+)
 from folklore.contract.filters import FiltersRequest
-from folklore.contract.memories import changed_json, record_json, stale_json
+from folklore.contract.memories import (
+    GetJson,
+    MemoryJson,
+    changed_json,
+    record_json,
+    stale_json,
+)
 from folklore.contract.requests import Part, Request, Returns
 from folklore.model import (
     FIELDS,
@@ -114,43 +127,77 @@ def token_budget(form: Format, max_tokens: int | None) -> int | None:
     return _TOKENS.get(form) if max_tokens is None else max_tokens
 
 
+_SHORTENED = (
+    "The last memories are ids alone, since all would be too long: "
+    "read them by memory_get, a few at once."
+)
 # Searched namespaces that are named.
 _NAME_LIMIT = 12
 
 
-def answer_json(source: Answer, form: Format) -> JsonDict:
+class AnswerJson(TypedDict):
+    """An answer: memories, the best first or in the order asked for."""
+
+    memories: list[MemoryJson]
+    searched: list[str]
+    degraded: NotRequired[list[Any]]
+    truncated: NotRequired[bool]
+    cursor: NotRequired[str]
+    note: NotRequired[str]
+    explain: NotRequired[Annotated[JsonDict, NOT_LISTED]]
+
+
+# Results whose memories can be reduced to their ids.
+WithMemories = TypeVar("WithMemories", AnswerJson, GetJson)
+
+
+def answer_json(source: Answer, form: Format) -> AnswerJson:
     """Serialize an answer; empty parts are left out."""
-    memories = [recalled_json(source, form) for source in source.memories]
-    return {
-        "memories": memories,
+    memories = [recalled_json(item, form) for item in source.memories]
+    value: AnswerJson = {
+        "memories": cast("list[MemoryJson]", memories),
         "searched": _searched(source.searched),
-    } | without_unset(
-        degraded=[fields_of(item, "branch reason") for item in source.degraded],
-        **fields_of(source, "truncated cursor note"),
-        explain=None if source.explain is None else dict(source.explain),
-    )
+    }
+    if source.degraded:
+        value["degraded"] = [
+            fields_of(item, "branch reason") for item in source.degraded
+        ]
+    if source.truncated:
+        value["truncated"] = True
+    if source.cursor is not None:
+        value["cursor"] = source.cursor
+    if source.note is not None:
+        value["note"] = source.note
+    if source.explain is not None:
+        value["explain"] = dict(source.explain)
+    return value
 
 
-def fitted_json(value: JsonDict, max_tokens: int | None) -> JsonDict:
+def fitted_json(value: WithMemories, max_tokens: int | None) -> WithMemories:
     """Reduce the last memories of a result to their ids, until it is within a budget; the first one stays whole.
 
     The default is below what clients cut off. Other characters than ASCII count as a token each.
     """
     remaining = max_tokens or _MOST_TOKENS
-    memories: list[JsonDict] = []
+    memories: list[MemoryJson] = []
     for memory in value["memories"]:
-        text = json.dumps(memory, ensure_ascii=False)
-        remaining -= -(
-            -sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text)
-            // CHARACTERS_PER_TOKEN
-        )
-        memories.append(
-            memory if remaining >= 0 or not memories else {"id": memory["id"]}
-        )
-    if len(memories) > 1 and remaining < 0:
-        note = "The last memories are ids alone, since all would be too long: read them by memory_get, a few at once."
-        return value | {"memories": memories, "truncated": True, "note": note}
-    return value
+        remaining -= _tokens(json.dumps(memory, ensure_ascii=False))
+        if remaining >= 0 or not memories:
+            memories.append(memory)
+        else:
+            memories.append({"id": memory["id"]})
+    if len(memories) < 2 or remaining >= 0:
+        return value
+    shortened = value.copy()
+    shortened["memories"] = memories
+    shortened["truncated"] = True
+    shortened["note"] = _SHORTENED
+    return shortened
+
+
+def _tokens(text: str) -> int:
+    characters = sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text)
+    return -(-characters // CHARACTERS_PER_TOKEN)
 
 
 def _searched(names: Sequence[str]) -> list[str]:

@@ -66,4 +66,4 @@ def _output(event: str, tool: str, answer: HookAnswer) -> str:
     return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
 
 
-HIDDEN_TOOLS = (ToolSpec(client_hook, "Answer a hook", HookArguments, {}, READS),)
+HIDDEN_TOOLS = (ToolSpec(client_hook, "Answer a hook", HookArguments, READS),)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from typing import Any
 from urllib.parse import unquote
 
 from mcp import types
@@ -10,11 +11,11 @@ from mcp.shared.exceptions import MCPError
 
 from folklore.contract.compact import JsonDict
 from folklore.contract.filters import FiltersRequest
-from folklore.contract.health import StatusRequest, status_json
+from folklore.contract.health import StatusJson, StatusRequest, status_json
 from folklore.contract.ids import id_of
 from folklore.contract.memories import GetRequest, ListRequest, details_json
 from folklore.contract.namespaces import ListNamespacesRequest, namespace_json
-from folklore.contract.recall import answer_json, fitted_json, token_budget
+from folklore.contract.recall import AnswerJson, answer_json, fitted_json, token_budget
 from folklore.contract.requests import Operations
 from folklore.errors import EngineFailed, FolkloreError, InvalidInput, NotFound
 from folklore.model import Answer
@@ -104,7 +105,7 @@ def in_brief(error: FolkloreError) -> str:
     return f"{message} {error.hint or ''}".rstrip()
 
 
-async def _status(service: Operations) -> JsonDict:
+async def _status(service: Operations) -> StatusJson:
     return status_json(await service.call(StatusRequest()))
 
 
@@ -113,7 +114,7 @@ async def _namespaces(service: Operations) -> JsonDict:
     return {"namespaces": [namespace_json(item) for item in namespaces]}
 
 
-async def _recent(service: Operations, namespace: str) -> JsonDict:
+async def _recent(service: Operations, namespace: str) -> AnswerJson:
     """List the pinned memories, then the newest others, 20 in all, within the budget of a detailed answer."""
     namespace = names.normalise(namespace)
     pinned = await service.call(_listed(namespace, _RECENT, pinned=True))
@@ -126,7 +127,7 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
     return _within_budget(replace(others, memories=memories, cursor=None, note=note))
 
 
-def _within_budget(answer: Answer) -> JsonDict:
+def _within_budget(answer: Answer) -> AnswerJson:
     return fitted_json(answer_json(answer, "concise"), _TOKENS)
 
 
@@ -146,7 +147,7 @@ async def _item(service: Operations, id_: str) -> JsonDict:
     return details_json(result.found[0])
 
 
-_READERS: tuple[tuple[re.Pattern[str], Callable[..., Awaitable[JsonDict]]], ...] = (
+_READERS: tuple[tuple[re.Pattern[str], Callable[..., Awaitable[Any]]], ...] = (
     (re.compile(r"memory://status"), _status),
     (re.compile(r"memory://namespaces"), _namespaces),
     (re.compile(r"memory://item/([^/?#]+)"), _item),

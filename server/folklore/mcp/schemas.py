@@ -1,10 +1,11 @@
 """JSON schemas of the tools. Every session pays for them in tokens, so they say only what the server cannot."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NotRequired, get_args, get_origin, get_type_hints, is_typeddict
 
 from pydantic import BaseModel
 
+from folklore.contract.compact import NOT_LISTED
 from folklore.model import FIELDS, Draft
 
 Schema = dict[str, Any]
@@ -12,63 +13,41 @@ Schema = dict[str, Any]
 _HIDDEN = {name for name, field in FIELDS.items() if field.imported or not field.stated}
 _NOT_STATED = {"id", "author", "created_at", *_HIDDEN}
 
-_TEXT: Schema = {"type": "string"}
-_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
-_MEMORIES: Schema = {"type": "array", "items": {"type": "object", "required": ["id"]}}
-_MARKED: Schema = {
-    "type": "array",
-    "items": {
-        "type": "object",
-        "properties": {"stale": {"type": "object"}},
-        "required": ["id"],
-    },
-}
-_TEXTS: Schema = {"type": "array", "items": _TEXT}
-_FLAG: Schema = {"type": "boolean"}
+# The types of JSON, by those of the values.
+_PLAIN = {str: "string", int: "integer", float: "number", bool: "boolean"}
 
 
-def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
-    return {"type": "object", "properties": properties, "required": list(required)}
+def result_schema(kind: Any) -> Schema:
+    """Return the schema of a tool's result from its type: a typed dictionary, or what one holds.
+
+    `dict` is any object. A list of `Any` says nothing of its entries, since the core tools are paid for in every session.
+    """
+    if kind in _PLAIN:
+        return {"type": _PLAIN[kind]}
+    if get_origin(kind) is list:
+        [entry] = get_args(kind)
+        if entry is Any:
+            return {"type": "array"}
+        return {"type": "array", "items": result_schema(entry)}
+    if is_typeddict(kind):
+        return _object_schema(kind)
+    return {"type": "object"}
 
 
-# What a memory carries depends on the format, so its schema only requires an id.
-STORE_RESULT = _object(
-    ("namespace", "stored"),
-    namespace=_TEXT,
-    stored={
-        "type": "array",
-        "items": _object(
-            ("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}
-        ),
-    },
-    refused={"type": "array"},
-    note=_TEXT,
-)
-ANSWER = _object(
-    ("memories", "searched"),
-    memories=_MARKED, searched=_TEXTS, degraded={"type": "array"}, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
-)  # fmt: skip
-GET_RESULT = _object(("memories",), memories=_MARKED, missing=_TEXTS)
-RECORD = _object(
-    ("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"}
-)
-FORGET_RESULT = _object(
-    ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG,
-    restored=_MEMORIES,
-)  # fmt: skip
-RELATE_RESULT = _object(
-    ("created",),
-    created=_OBJECTS,
-    updated=_OBJECTS,
-    removed=_OBJECTS,
-    failed=_OBJECTS,
-    superseded=_OBJECTS,
-)
-STATUS = _object(
-    ("version", "engine", "namespaces"),
-    version=_TEXT, engine=_TEXT, namespaces=_OBJECTS, model={"type": "object"}, embedding_debt={"type": "integer"},
-    degraded=_OBJECTS,
-)  # fmt: skip
+def _object_schema(kind: Any) -> Schema:
+    """Return the schema of a typed dictionary; fields that are not listed are named if they are required."""
+    properties: Schema = {}
+    required: list[str] = []
+    for name, hint in get_type_hints(kind, include_extras=True).items():
+        declared = hint
+        if get_origin(hint) is NotRequired:
+            [declared] = get_args(hint)
+        else:
+            required.append(name)
+        if NOT_LISTED not in getattr(declared, "__metadata__", ()):
+            properties[name] = result_schema(declared)
+    shown = {"properties": properties} if properties else {}
+    return {"type": "object", **shown, "required": required}
 
 
 def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schema:
