@@ -274,7 +274,23 @@ class BackupSettings(_Section):
 
     keep: int = Field(7, ge=0, le=10_000)
     folder: Annotated[Path | None, _UNSET] = None
-    key: Annotated[Path | None, _UNSET] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_key(cls, values: Any) -> Any:
+        """Leave out the former setting `key`, which a settings file may have without a value.
+
+        Raises ConfigInvalid for a value: backups would no longer be encrypted, and nobody would notice.
+        """
+        if not isinstance(values, Mapping) or "key" not in values:
+            return values
+        if values["key"] not in (None, ""):
+            raise ConfigInvalid(
+                "backup.key",
+                "is no setting any more: Folklore encrypts no backups by itself.",
+                hint="Remove it, set backup.keep to 0, and run `folklore backup - | age -r KEY > FILE` once a day.",
+            )
+        return {name: value for name, value in values.items() if name != "key"}
 
 
 class Settings(_Section):

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from folklore.backup import archive as archive_files, encryption, operations, upgrade
+from folklore.backup import archive as archive_files, operations, upgrade
 from folklore.config import Settings, expanded
 from folklore.contract.health import BackupInfo
 from folklore.db.database import Database, PoolLimits, QueryLogger
@@ -211,8 +211,7 @@ async def backed_up_store(settings: Settings) -> operations.Store:
     """Return the database with the folder of its backups; the embedded engine is started if it is used."""
     address, where = await database_address(settings)
     disk = settings.home if where == "embedded" else None
-    key = None if settings.backup.key is None else encryption.Key(settings.backup.key)
-    return operations.Store(address, backup_folder(settings), disk, key)
+    return operations.Store(address, backup_folder(settings), disk)
 
 
 def backup_folder(settings: Settings) -> Path:

@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import signal
 import stat
@@ -11,8 +12,7 @@ import subprocess
 import sys
 import tracemalloc
 import zipfile
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,6 @@ import pytest
 from folklore.app import App
 from folklore.backup.archive import Archive, archives, write_archive
 from folklore.backup.contents import read_contents
-from folklore.backup.encryption import Key, new_key
 from folklore.backup.operations import (
     Store,
     back_up,
@@ -43,8 +42,9 @@ from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
 from folklore.model import Draft
 from folklore.runtime import database_address
+from tests import ROOT
 from tests.background_jobs import BackgroundJobs, everything
-from tests.commands import CommandLine, command_line
+from tests.commands import CommandLine, Ran, command_line
 from tests.person import Person, contents
 
 __all__ = ["command_line"]
@@ -630,129 +630,164 @@ async def test_a_server_lists_its_backups_to_the_owner(
     assert found[0].size == second.size
 
 
-# Encryption
+# Pipes, and encryption by one
+
+AGE = pytest.mark.skipif(
+    shutil.which("age") is None, reason="needs age (Debian: apt install age)"
+)
+CIPHERS = [
+    pytest.param("gzip", "gzip -d", id="gzip"),
+    pytest.param("age -e -i key", "age -d -i key", id="age", marks=AGE),
+]
 
 
-@pytest.fixture
-def key(tmp_path: Path) -> Key:
-    new_key(tmp_path / "key")
-    return Key(tmp_path / "key")
+async def piped(folklore: CommandLine, folder: Path, command: str) -> Ran:
+    """Run a line of a shell, in which `folklore` is the command."""
+    program = f'folklore() {{ "{sys.executable}" -m folklore "$@"; }}; set -o pipefail'
+    if shutil.which("age-keygen") and not (folder / "key").exists():
+        subprocess.run(["age-keygen", "-o", folder / "key"], check=True)
+    process = await asyncio.create_subprocess_exec(
+        "bash", "-c", f"{program}; {command}",
+        cwd=folder, env=os.environ | dict(folklore.environment),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    out, err = await process.communicate()
+    return Ran(process.returncode or 0, out.decode(), err.decode())
 
 
-async def test_an_encrypted_backup_shows_no_word_and_is_restored_by_its_key(
-    person: Person, store: Store, key: Key
+@pytest.mark.parametrize(("cipher", "decipher"), CIPHERS)
+async def test_a_backup_goes_through_a_pipe_and_comes_back_through_one(
+    folklore: CommandLine, tmp_path: Path, cipher: str, decipher: str
 ) -> None:
-    await person.keep(DEPLOY, CAT)
-    before = await rows(store.dsn)
-    encrypted = replace(store, key=key)
-    archive = await back_up(encrypted)
-    await verify(encrypted, archive)
-    await person.keep(LATER)
+    await folklore.done("store", DEPLOY)
 
-    await restore(encrypted, Archive.read(archive.path))
-
-    assert await rows(store.dsn) == before
-    assert (archive.manifest.encrypted, archive.manifest.contents.memories) == (True, 2)
-    for path in store.folder.iterdir():
-        with (
-            zipfile.ZipFile(path)
-            if path.suffix == ".backup"
-            else suppress(Exception) as file
-        ):
-            held = (
-                b"".join(file.read(name) for name in file.namelist()) if file else b""
-            )
-        assert not [
-            word
-            for word in (b"deploy", b"frankfurt", b"turing")
-            if word in held.lower()
-        ]
-
-
-async def test_without_the_right_key_an_encrypted_backup_changes_nothing(
-    person: Person, store: Store, key: Key, tmp_path: Path
-) -> None:
-    await person.keep(DEPLOY)
-    archive = await back_up(replace(store, key=key))
-    await person.keep(LATER)
-    before = await rows(store.dsn)
-    new_key(tmp_path / "other")
-
-    with pytest.raises(InvalidInput, match=r"backup\.key: is needed"):
-        await restore(store, archive)
-    with pytest.raises(InvalidInput, match="not the key of this backup"):
-        await restore(replace(store, key=Key(tmp_path / "other")), archive)
-
-    assert await rows(store.dsn) == before
-
-
-@pytest.mark.parametrize("damage", ["flip", "cut"])
-async def test_a_changed_byte_of_an_encrypted_backup_is_an_error(
-    person: Person, store: Store, key: Key, damage: str
-) -> None:
-    await person.keep(*(f"Note {number} about the harbour." for number in range(400)))
-    encrypted = replace(store, key=key)
-    archive = await back_up(encrypted)
-    with zipfile.ZipFile(archive.path) as file:
-        members = {name: file.read(name) for name in file.namelist()}
-    dump = bytearray(members["folklore.dump.age"])
-    if damage == "flip":
-        dump[len(dump) // 2] ^= 1
-    members["folklore.dump.age"] = bytes(
-        dump if damage == "flip" else dump[: len(dump) * 2 // 3]
+    written = await piped(folklore, tmp_path, f"folklore backup - | {cipher} > one")
+    await folklore.done("store", LATER)
+    whole = await piped(
+        folklore, tmp_path, f"{decipher} < one | folklore backups verify -"
     )
-    with zipfile.ZipFile(
-        archive.path, "w"
-    ) as file:  # with the right checksums: an attacker's work
-        for name, content in members.items():
-            file.writestr(name, content)
+    restored = await piped(
+        folklore, tmp_path, f"{decipher} < one | folklore restore - --yes"
+    )
 
-    with pytest.raises(InvalidInput, match="damaged"):
-        await verify(encrypted, archive)
+    assert (written.code, written.err) == (0, "1 memory backed up to stdout\n")
+    assert (whole.code, "is whole" in whole.out) == (0, True), whole.err
+    assert (restored.code, "1 memory restored" in restored.out) == (0, True), (
+        restored.err
+    )
+    listed = await folklore.done("list")
+    assert (DEPLOY in listed, LATER in listed) == (True, False)
+    assert b"PK" not in (tmp_path / "one").read_bytes()[:4]
+    assert [file for file in tmp_path.rglob("*piped*") if file.is_file()] == []
+
+
+@pytest.mark.parametrize(("cipher", "decipher"), CIPHERS)
+@pytest.mark.parametrize("damage", ["flip", "cut"])
+async def test_a_damaged_backup_from_a_pipe_changes_nothing(
+    folklore: CommandLine, tmp_path: Path, cipher: str, decipher: str, damage: str
+) -> None:
+    await folklore.done("store", DEPLOY)
+    await piped(folklore, tmp_path, f"folklore backup - | {cipher} > one")
+    content = bytearray((tmp_path / "one").read_bytes())
+    if damage == "flip":
+        content[len(content) // 2] ^= 1
+    else:
+        del content[len(content) * 2 // 3 :]
+    (tmp_path / "one").write_bytes(content)
+    await folklore.done("store", LATER)
+
+    ran = await piped(
+        folklore, tmp_path, f"{decipher} < one | folklore restore - --yes"
+    )
+
+    assert ran.code == 2
+    assert "what the pipe gave" in ran.err
+    assert LATER in await folklore.done("list")
+    assert [file for file in tmp_path.rglob("*piped*") if file.is_file()] == []
 
 
 @pytest.mark.parametrize(
-    "content", ["", "AGE-SECRET-KEY-1NONSENSE", "age1public", "\xe9"]
+    ("command", "named"),
+    [
+        ("folklore backup - --verify > one", "backups verify -"),
+        ("folklore backup - --json > one", "--json"),
+        ("folklore restore - < /dev/null", "--yes"),
+        ("folklore restore - --yes < /dev/null", "no complete backup"),
+        ("folklore backups verify - < /dev/null", "no complete backup"),
+        (
+            "FOLKLORE_BACKUP__KEY=key folklore backup one",
+            "backup.key: is no setting any more",
+        ),
+    ],
 )
-def test_a_file_without_a_key_is_named(tmp_path: Path, content: str) -> None:
-    (tmp_path / "key").write_text(content, encoding="latin-1")
-
-    with pytest.raises(InvalidInput, match="holds no line"):
-        Key(tmp_path / "key")
-    with pytest.raises(InvalidInput, match="cannot be read"):
-        Key(tmp_path / "absent")
-    with pytest.raises(InvalidInput, match="cannot be created"):
-        new_key(tmp_path / "key")
-
-
-def test_without_the_package_the_error_names_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_what_a_pipe_cannot_do_is_named(
+    folklore: CommandLine, tmp_path: Path, command: str, named: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pyrage", None)
+    ran = await piped(folklore, tmp_path, command)
 
-    with pytest.raises(InvalidInput) as error:
-        Key(tmp_path / "key")
+    assert ran.code == 2
+    assert named in ran.err
+    assert "age -r" in ran.err or "KEY" not in command
 
-    assert "folklore-mcp[encryption]" in str(error.value.hint)
 
-
-async def test_the_setting_encrypts_and_restores_at_the_command_line(
-    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+async def test_a_settings_file_of_before_with_no_key_is_read(
+    folklore: CommandLine, tmp_path: Path
 ) -> None:
-    await folklore.done("store", DEPLOY)
-    made = await folklore.json("backups", "new-key", tmp_path / "key")
-    assert stat.S_IMODE((tmp_path / "key").stat().st_mode) == 0o600
-    assert made["public_key"].startswith("age1")
-    monkeypatch.setenv("FOLKLORE_BACKUP__KEY", str(tmp_path / "key"))
-    file = tmp_path / "one.backup"
+    (tmp_path / "config.yaml").write_text("backup:\n  keep: 3\n  key:\n")
 
-    written = await folklore.json("backup", file, "--verify")
+    ran = await folklore("--config", tmp_path / "config.yaml", "backups", "list")
+
+    assert ran.code == 0, ran.err
+
+
+async def test_an_encrypted_backup_of_an_earlier_version_names_the_way_to_restore_it(
+    folklore: CommandLine, tmp_path: Path, file: Path
+) -> None:
+    encrypted_before(file, lambda content: content[::-1])
+
+    ran = await folklore("restore", file, "--yes")
+
+    assert ran.code == 2
+    assert "was encrypted by an earlier version" in ran.err
+    assert "docs/how-to/back-up.md" in ran.err
+
+
+@AGE
+async def test_an_encrypted_backup_of_an_earlier_version_is_restored_as_documented(
+    folklore: CommandLine, tmp_path: Path, file: Path
+) -> None:
+    await piped(folklore, tmp_path, "true")  # makes the key
+    key = tmp_path / "key"
+
+    def encrypt(content: bytes) -> bytes:
+        command = ["age", "-e", "-i", str(key)]
+        return subprocess.run(command, input=content, capture_output=True).stdout
+
+    encrypted_before(file, encrypt)
     await folklore.done("store", LATER)
-    await folklore.done("restore", file, "--yes")
+    text = (ROOT / "docs" / "how-to" / "back-up.md").read_text(encoding="utf-8")
+    [commands] = re.findall(
+        r"\*\*Encrypted by an earlier version\*\*.*?```sh\n(.*?)```", text, re.DOTALL
+    )
+    commands = commands.replace("FILE", str(file)).replace("folklore.key", str(key))
 
-    assert written["encrypted"] is True
-    assert LATER not in await folklore.done("list")
-    monkeypatch.delenv("FOLKLORE_BACKUP__KEY")
-    refused = await folklore("restore", file, "--yes")
-    assert refused.code == 2
-    assert "backup.key" in refused.err
+    ran = await piped(
+        folklore, tmp_path, f"set -e; {commands}".replace("python3", sys.executable)
+    )
+
+    assert ran.code == 0, ran.err
+    listed = await folklore.done("list")
+    assert (DEPLOY in listed, LATER in listed) == (True, False)
+
+
+def encrypted_before(path: Path, encrypt: Callable[[bytes], bytes]) -> None:
+    """Make of a backup what an earlier version wrote with a key."""
+    with zipfile.ZipFile(path) as source:
+        dump = source.read("folklore.dump")
+        manifest = json.loads(source.read("manifest.json"))
+    answers = json.dumps(manifest["contents"]["answers"]).encode()
+    manifest["contents"]["answers"] = {}
+    with zipfile.ZipFile(path, "w") as target:
+        target.writestr("folklore.dump.age", encrypt(dump))
+        target.writestr("answers.json.age", encrypt(answers))
+        target.writestr("manifest.json", json.dumps(manifest | {"encrypted": True}))

@@ -56,8 +56,9 @@ def commands(text: str) -> list[str]:
 
 
 def folklore_commands(text: str) -> list[list[str]]:
-    """Return the arguments of each call of `folklore`, without variables before it."""
-    calls = [re.sub(r"^(\w+=\S* +)*", "", line) for line in commands(text)]
+    """Return the arguments of each call of `folklore`, without variables before it; a pipe has several programs."""
+    programs = [part for line in commands(text) for part in line.split(" | ")]
+    calls = [re.sub(r"^(\w+=\S* +)*", "", program) for program in programs]
     return [
         shlex.split(call)[1:] for call in calls if re.match(r"(\S*/)?folklore\s", call)
     ]

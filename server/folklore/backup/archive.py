@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
+import shutil
 import zipfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -17,7 +18,6 @@ from typing import BinaryIO, cast
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from folklore.backup.contents import Contents
-from folklore.backup.encryption import Key
 from folklore.engine.files import sync
 from folklore.engine.lock import lock_open, release, try_lock
 from folklore.errors import InvalidInput
@@ -29,19 +29,20 @@ _LARGEST_MEMBER = 16 << 20  # of those that are read whole
 _DUMP = "folklore.dump"
 _MANIFEST = "manifest.json"
 _ANSWERS = "answers.json"
-_ENCRYPTED = ".age"
+_ENCRYPTED = ".age"  # members of backups that earlier versions encrypted
 _VERIFIED = ".verified"
 _PART = ".part"
+_CHUNK = 1 << 20
 # Errors of reading a file; RuntimeError: encrypted, or packed otherwise.
 _BROKEN = (zipfile.BadZipFile, KeyError, ValidationError, EOFError, RuntimeError)
-_SET_KEY = "Set it to the file with the key: FOLKLORE_BACKUP__KEY=FILE."
+_DECRYPT = "Decrypt its members with age: docs/how-to/back-up.md, `Encrypted by an earlier version`."
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """Description of a backup: its time, versions and size in the database, and the contents that a copy must have.
 
-    An encrypted backup has the questions and answers, which repeat words of memories, in a member of its own.
+    `encrypted`: an earlier version encrypted it, and has the questions and answers in a member of their own.
     """
 
     created_at: AwareDatetime
@@ -62,33 +63,35 @@ _Answers = Mapping[str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """A backup file and its manifest."""
+    """A backup file and its manifest. `name` is what errors call it."""
 
     path: Path
     manifest: Manifest
+    name: str
 
     @classmethod
-    def read(cls, path: Path) -> Archive:
+    def read(cls, path: Path, name: str | None = None) -> Archive:
         """Read the manifest of a backup file. Raises InvalidInput."""
+        name = name or str(path)
         try:
             with zipfile.ZipFile(path) as file:
                 manifest = _adapter(Manifest).validate_json(_small(file, _MANIFEST))
         except OSError as error:
             hint = "`folklore backups list` shows the backups."
             raise InvalidInput(
-                "FILE", f"{path} cannot be read ({error.strerror}).", hint=hint
+                "FILE", f"{name} cannot be read ({error.strerror}).", hint=hint
             ) from error
         except _BROKEN:
             raise InvalidInput(
-                "FILE", f"{path} is no complete backup of Folklore."
+                "FILE", f"{name} is no complete backup of Folklore."
             ) from None
         if manifest.folklore_backup > _FORMAT:
             raise InvalidInput(
                 "FILE",
-                f"{path} was written by a newer Folklore.",
+                f"{name} was written by a newer Folklore.",
                 hint="Upgrade this installation.",
             )
-        return cls(path, manifest)
+        return cls(path, manifest, name)
 
     @property
     def verified_at(self) -> datetime | None:
@@ -128,42 +131,33 @@ class Archive:
         self._mark.unlink(missing_ok=True)
         self.path.unlink(missing_ok=True)
 
-    def dump(self, key: Key | None) -> AbstractContextManager[BinaryIO]:
+    def dump(self) -> AbstractContextManager[BinaryIO]:
         """Open the output of pg_dump; the last read fails if a byte has changed. Raises InvalidInput."""
-        return self._member(_DUMP, key)
+        return self._member(_DUMP)
 
-    def contents(self, key: Key | None) -> Contents:
+    def contents(self) -> Contents:
         """Return what a copy must have. Raises InvalidInput."""
         described = self.manifest.contents
         if not self.manifest.encrypted:
             return described
-        with self._member(_ANSWERS, key) as source:
-            return replace(
-                described,
-                answers=_adapter(_Answers).validate_json(source.read(_LARGEST_MEMBER)),
-            )
+        with self._member(_ANSWERS) as source:
+            answers = _adapter(_Answers).validate_json(source.read(_LARGEST_MEMBER))
+        return replace(described, answers=answers)
 
     @contextmanager
-    def _member(self, name: str, key: Key | None) -> Iterator[BinaryIO]:
+    def _member(self, member: str) -> Iterator[BinaryIO]:
         try:
             with zipfile.ZipFile(self.path) as file:
-                if not self.manifest.encrypted:
-                    with file.open(name) as source:
-                        yield cast("BinaryIO", source)
-                    return
-                if key is None:
+                if member + _ENCRYPTED in file.namelist():
                     raise InvalidInput(
-                        "backup.key",
-                        f"is needed for {self.path}, which is encrypted.",
-                        hint=_SET_KEY,
+                        "FILE",
+                        f"{self.name} was encrypted by an earlier version of Folklore.",
+                        hint=_DECRYPT,
                     )
-                with (
-                    file.open(name + _ENCRYPTED) as source,
-                    key.decrypting(cast("BinaryIO", source)) as plain,
-                ):
-                    yield plain
+                with file.open(member) as source:
+                    yield cast("BinaryIO", source)
         except (zipfile.BadZipFile, KeyError, EOFError) as error:
-            raise InvalidInput("FILE", f"{self.path} is damaged ({error}).") from error
+            raise InvalidInput("FILE", f"{self.name} is damaged ({error}).") from error
 
     @property
     def _mark(self) -> Path:
@@ -181,44 +175,48 @@ class Archive:
             return None, None
 
 
-async def write_archive(
-    path: Path,
-    dump: Callable[[BinaryIO], Awaitable[object]],
-    manifest: Callable[[], Awaitable[Manifest]],
-    key: Key | None = None,
-) -> Archive:
-    """Write a backup file, encrypted if there is a key; it gets its name when it is complete and on the disk.
+Dump = Callable[[BinaryIO], Awaitable[object]]
+Describe = Callable[[], Awaitable[Manifest]]
+
+
+async def write_archive(path: Path, dump: Dump, manifest: Describe) -> Archive:
+    """Write a backup file; it gets its name when it is complete and on the disk.
 
     Raises InvalidInput, also if there is a file of this name.
     """
-    with _new_file(path) as out, zipfile.ZipFile(out, "w") as file:
-        with _new_member(file, _DUMP, key) as member:
-            await dump(member)
+    with _new_file(path) as out:
+        described = await write_to(out, dump, manifest)
+    return Archive(path, described, str(path))
+
+
+async def write_to(out: BinaryIO, dump: Dump, manifest: Describe) -> Manifest:
+    """Write a backup to a file or a pipe; what is cut lacks the manifest, and is refused by a restore."""
+    with zipfile.ZipFile(out, "w") as file:
+        with file.open(_DUMP, "w", force_zip64=True) as member:
+            await dump(cast("BinaryIO", member))
         described = await manifest()
-        if key is not None:
-            with _new_member(file, _ANSWERS, key) as member:
-                member.write(_adapter(_Answers).dump_json(described.contents.answers))
-            described = replace(
-                described,
-                contents=replace(described.contents, answers={}),
-                encrypted=True,
-            )
         file.writestr(_MANIFEST, _adapter(Manifest).dump_json(described, indent=1))
-    return Archive(path, described)
+    return described
 
 
 @contextmanager
-def _new_member(
-    file: zipfile.ZipFile, name: str, key: Key | None
-) -> Iterator[BinaryIO]:
-    with file.open(
-        name if key is None else name + _ENCRYPTED, "w", force_zip64=True
-    ) as member:
-        if key is None:
-            yield cast("BinaryIO", member)
-        else:
-            with key.encrypting(cast("BinaryIO", member)) as plain:
-                yield plain
+def received(source: BinaryIO, folder: Path) -> Iterator[Archive]:
+    """Yield the backup that comes through a pipe: a file for the owner alone in `folder`, as long as it is needed.
+
+    Raises InvalidInput.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    remove_parts(folder)
+    part, descriptor = _new_part(folder / f"piped{SUFFIX}")
+    try:
+        with os.fdopen(descriptor, "w+b") as file:
+            shutil.copyfileobj(source, file, _CHUNK)
+            file.flush()
+            archive = Archive.read(part, "what the pipe gave")
+            yield archive
+            archive.delete()
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def archives(folder: Path) -> list[Archive]:

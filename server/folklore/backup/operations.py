@@ -1,22 +1,27 @@
 """Back up a database, verify a backup in a copy, and restore one in the place of the present database."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import BinaryIO
 
 from folklore import __version__
 from folklore.backup.archive import (
     RESTORE_POINT,
     SUFFIX,
     Archive,
+    Describe,
+    Dump,
     Manifest,
     archives,
     remove_parts,
     write_archive,
+    write_to,
 )
 from folklore.backup.contents import Contents, read_contents
-from folklore.backup.encryption import Key
 from folklore.backup.programs import find_programs
 from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
@@ -32,12 +37,11 @@ _LEFT_FREE = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """The database to back up, the folder and the key of its backups, and the disk of the embedded engine's data."""
+    """The database to back up, the folder of its backups, and the disk of the embedded engine's data."""
 
     dsn: str
     folder: Path
     disk: Path | None = None
-    key: Key | None = None
 
     def new_path(self, name: str = "folklore") -> Path:
         """Return the path of a new backup in the folder, named after the time."""
@@ -55,16 +59,29 @@ class Restored:
 
 async def back_up(store: Store, path: Path | None = None) -> Archive:
     """Write a backup of one moment of the database. Raises Refused on Citus and without free space."""
+    target = path or store.new_path()
+    async with _moment(store) as (dump, describe, size):
+        _require_space(target.parent, size, "backup")
+        return await write_archive(target, dump, describe)
+
+
+async def pipe(store: Store, out: BinaryIO) -> Manifest:
+    """Write a backup of one moment of the database to a pipe. Raises Refused on Citus."""
+    async with _moment(store) as (dump, describe, _size):
+        return await write_to(out, dump, describe)
+
+
+@asynccontextmanager
+async def _moment(store: Store) -> AsyncIterator[tuple[Dump, Describe, int]]:
+    """Yield what dumps and what describes one moment of the database, and the bytes that it takes there."""
     info = await server_info(store.dsn)
     programs = find_programs(info.major)
-    target = path or store.new_path()
-    _require_space(target.parent, info.bytes, "backup")
     moment = Moment(store.dsn)
     async with moment.reading() as snapshot:
         await _refuse_cluster(moment)
         at = datetime.now(UTC)
 
-        async def described() -> Manifest:
+        async def describe() -> Manifest:
             async with moment.session() as session:
                 row = await session.row("backup/model")
             with phase("Reading every row"):
@@ -80,13 +97,11 @@ async def back_up(store: Store, path: Path | None = None) -> Archive:
                 contents=contents,
             )
 
+        async def dump(out: BinaryIO) -> None:
+            await programs.dump(store.dsn, snapshot, out)
+
         with phase("Dumping the database"):
-            return await write_archive(
-                target,
-                lambda out: programs.dump(store.dsn, snapshot, out),
-                described,
-                store.key,
-            )
+            yield dump, describe, info.bytes
 
 
 async def verify(store: Store, archive: Archive) -> None:
@@ -123,7 +138,7 @@ async def restore(store: Store, archive: Archive) -> Restored:
                 await PlannerStatistics(database).analyze()
             with phase("Backing up the present database"):
                 previous = await back_up(store, store.new_path(RESTORE_POINT))
-            contents = previous.contents(store.key)
+            contents = previous.contents()
             if previous.manifest.contents.memories:
                 points.append(previous.path)
             else:
@@ -178,7 +193,7 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive) ->
     major = (await server_info(store.dsn)).major
     programs = find_programs(major)
     copy = await databases.create_scratch()
-    with phase("Restoring a copy"), archive.dump(store.key) as dump:
+    with phase("Restoring a copy"), archive.dump() as dump:
         await programs.restore(copy, dump)
     moment = Moment(copy)
     with phase("Comparing the copy"):
@@ -186,14 +201,14 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive) ->
             actual = await read_contents(moment)
             # Another major version may stem words otherwise, so that questions find other memories.
             same_major = major == archive.manifest.major
-            expected = archive.contents(store.key)
+            expected = archive.contents()
             differences = expected.differences(actual, answers=same_major)
             if differences and archive.manifest.folklore_backup == 1:
                 whole_rows = await read_contents(moment, whole_rows=True)
                 differences = expected.differences(whole_rows, answers=same_major)
     if differences:
         raise Conflict(
-            f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
+            f"A copy restored from {archive.name} differs from what was backed up: {'; '.join(differences)}.",
             hint="Do not rely on this file: back up again, and report this.",
         )
     return copy

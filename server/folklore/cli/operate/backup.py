@@ -1,32 +1,40 @@
 """`folklore backup`, `folklore restore` and `folklore backups`."""
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import click
 
-from folklore.backup.archive import Archive, archives
-from folklore.backup.encryption import new_key as write_key
+from folklore.backup.archive import Archive, Manifest, archives, received
 from folklore.backup.operations import (
     Store,
     back_up,
+    pipe,
     prune,
     restore as put_back,
     verify as compare,
 )
 from folklore.cli.context import Value, local_settings, zone_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either, print_table, time_text
+from folklore.cli.output import print_either, print_table, time_text, wants_json
 from folklore.cli.screen import confirm
 from folklore.db.migrate import migrate
-from folklore.errors import Refused
+from folklore.errors import InvalidInput, Refused
 from folklore.runtime import backed_up_store, backup_folder
 from folklore.text.amounts import amount
 
+_PIPE = Path("-")
+
 
 @click.command()
-@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "file",
+    required=False,
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
+)
 @click.option(
     "--verify",
     is_flag=True,
@@ -36,9 +44,12 @@ from folklore.text.amounts import amount
 def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
     """Back up the whole database to FILE, or to a new file in the folder of backups: tokens and logs too.
 
-    Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it, unless
-    the setting backup.key encrypts it.
+    Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it. `-` as FILE
+    writes it to stdout, for a program that encrypts it: folklore backup - | age -r KEY > FILE
     """
+    if file == _PIPE:
+        _back_up_to_pipe(ctx, verify=verify)
+        return
     target = None if file is None else file.absolute()
 
     async def work(store: Store) -> Archive:
@@ -57,29 +68,34 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
 
 
 @click.command()
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+)
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
 def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
     """Replace the whole database by the backup in FILE, and back up what was there before.
 
     The copy is restored, compared and migrated next to the present database, which stays in use until then. On any
-    failure nothing has changed.
+    failure nothing has changed. `-` as FILE reads stdin: age -d -i KEYFILE FILE | folklore restore - --yes
     """
     if local_settings(ctx).read_only:
         raise Refused(
             "read_only is on, and a restore replaces the database.",
             hint="Set it to false for this command.",
         )
-    archive = Archive.read(file.absolute())
-    if not yes:
-        created = time_text(archive.manifest.created_at, zone_of(ctx))
-        memories = archive.manifest.contents.memories
-        confirm(
-            f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?"
-        )
-
-    restored = _with_store(ctx, lambda store: put_back(store, archive))
+    if file == _PIPE:
+        if not yes:
+            raise InvalidInput(
+                "--yes", "is needed for a backup from a pipe.", hint="Repeat it."
+            )
+        with _from_pipe(ctx) as archive:
+            restored = _with_store(ctx, lambda store: put_back(store, archive))
+    else:
+        archive = Archive.read(file.absolute())
+        if not yes:
+            _confirm(ctx, archive)
+        restored = _with_store(ctx, lambda store: put_back(store, archive))
     points = [str(path) for path in restored.restore_points]
     lines = [
         f"{amount(restored.memories, 'memory')} restored",
@@ -120,30 +136,23 @@ def list_(ctx: click.Context) -> None:
 
 
 @backups.command("verify")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument(
+    "file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path)
+)
 @context_and_json
 def verify_(ctx: click.Context, /, file: Path) -> None:
-    """Restore a copy from the backup in FILE, and compare every row and twenty answers."""
-    archive = Archive.read(file.absolute())
-    _with_store(ctx, lambda store: compare(store, archive))
+    """Restore a copy from the backup in FILE (-: stdin), and compare every row and twenty answers."""
+    if file == _PIPE:
+        with _from_pipe(ctx) as archive:
+            _with_store(ctx, lambda store: compare(store, archive))
+        document = {"file": "-", **_described(archive.manifest)}
+    else:
+        archive = Archive.read(file.absolute())
+        _with_store(ctx, lambda store: compare(store, archive))
+        document = _document(archive)
     print_either(
-        _document(archive),
-        f"{archive.path} is whole: a copy restored from it was the same",
+        document, f"{archive.name} is whole: a copy restored from it was the same"
     )
-
-
-@backups.command("new-key")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@context_and_json
-def new_key(ctx: click.Context, /, file: Path) -> None:
-    """Write a new key for encrypted backups to FILE, in the format of age; the setting backup.key names it.
-
-    The backups cannot be read without the key: keep a copy of FILE in another place than theirs.
-    """
-    path = file.absolute()
-    public = write_key(path)
-    text = f"Keep a copy of {path} elsewhere: without it, no backup can be restored. Then set backup.key to it."
-    print_either({"file": str(path), "public_key": public}, text)
 
 
 @backups.command("prune")
@@ -179,18 +188,52 @@ def _with_store(ctx: click.Context, work: Callable[[Store], Awaitable[Value]]) -
     return asyncio.run(whole())
 
 
+def _back_up_to_pipe(ctx: click.Context, *, verify: bool) -> None:
+    """Write a backup to stdout, and say so on stderr."""
+    if verify or wants_json():
+        raise click.UsageError(
+            "--verify and --json need a FILE: stdout has the backup itself. "
+            "`folklore backups verify -` reads one from a pipe."
+        )
+    if sys.stdout.isatty():
+        raise click.UsageError(
+            "A backup is not for a terminal: pipe it, or give a FILE."
+        )
+    manifest = _with_store(ctx, lambda store: pipe(store, sys.stdout.buffer))
+    click.echo(
+        f"{amount(manifest.contents.memories, 'memory')} backed up to stdout", err=True
+    )
+
+
+def _from_pipe(ctx: click.Context) -> AbstractContextManager[Archive]:
+    """Read a backup from stdin."""
+    return received(sys.stdin.buffer, backup_folder(local_settings(ctx)))
+
+
+def _confirm(ctx: click.Context, archive: Archive) -> None:
+    created = time_text(archive.manifest.created_at, zone_of(ctx))
+    memories = archive.manifest.contents.memories
+    confirm(
+        f"Replace everything that is stored by the {amount(memories, 'memory')} of {created}?"
+    )
+
+
 def _document(archive: Archive) -> dict[str, object]:
-    manifest = archive.manifest
     verified = archive.verified_at
     return {
         "file": str(archive.path),
+        **_described(archive.manifest),
+        "bytes": archive.size,
+        "verified_at": verified.isoformat() if verified else None,
+        "changed": archive.changed,
+    }
+
+
+def _described(manifest: Manifest) -> dict[str, object]:
+    return {
         "created_at": manifest.created_at.isoformat(),
         "memories": manifest.contents.memories,
-        "bytes": archive.size,
         "postgres": manifest.postgres,
         "model": manifest.model,
         "schema": manifest.contents.migrations[-1],
-        "verified_at": verified.isoformat() if verified else None,
-        "changed": archive.changed,
-        "encrypted": manifest.encrypted,
     }
