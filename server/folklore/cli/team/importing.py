@@ -115,82 +115,118 @@ def import_(
     Lines of jsonl with only "content", or with any of the other fields, do as well; a line that names no namespace goes
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    if not (file := files[0]):
+    form = _checked_format(files, form)
+    mapping = options.pop("mapping")
+    private_hosts = options.pop("private_hosts")
+    if options["on_conflict"] is None:
+        options["on_conflict"] = PATH_FORMATS.get(form, "skip")
+    if options["namespace"] is not None:
+        options["namespace"] = names.normalise(options["namespace"])
+    request = ImportRequest(**options, report=Report())
+    ask = not (yes or request.dry_run)
+    targets: list[Target] = []
+
+    async def read_and_import(operations: Client) -> None:
+        # Fails before anything is read or sent, if the server is away or the token unknown.
+        caller = await operations.call(CallerRequest())
+        if form not in PATH_FORMATS:
+            await _import_file(operations, files[0], form, request)
+            return
+        choices = _choices(ctx, caller.principal, request, mapping, private_hosts)
+        with phase("Reading"):
+            targets[:] = await in_thread(
+                lambda: targets_of(form, files, choices), "import-read"
+            )
+        targets[:] = await described(targets, operations, caller)
+        confirmed = _confirmed(targets, ask=ask)
+        await _import_targets(operations, confirmed, request)
+
+    with _closing(targets, request.report):
+        with_operations(ctx, read_and_import)
+
+    advice = _advice_on(files[0], form, targets, request.report)
+    value = _value(form, targets, request, advice)
+    print_either(
+        value,
+        lambda: _print_report(request.report, dry_run=request.dry_run, advice=advice),
+    )
+    if request.report.failed or advice:
+        ctx.exit(1)
+
+
+def _checked_format(files: Sequence[str], form: str | None) -> str:
+    """Return the format of the files, found by the first one if it is not given. Raises InvalidInput."""
+    file = files[0]
+    if not file:
         raise InvalidInput(
             "FILE", "is empty.", hint="Name a file or a folder, or . for this folder."
         )
-    if form in (*FILE_FORMATS, "conversations") and Path(file).is_file():
+    is_read_as_file = form in FILE_FORMATS or form == "conversations"
+    if is_read_as_file and Path(file).is_file():
         refuse_unreadable(Path(file))
     form = form or found_format(file)
     if form != "web" and len(files) > 1:
         raise InvalidInput(
             "FILE", f"one file or folder is imported at a time, got {len(files)}."
         )
-    mapping = options.pop("mapping")
-    private_hosts = options.pop("private_hosts")
-    options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
-    if options["namespace"] is not None:
-        options["namespace"] = names.normalise(options["namespace"])
-    targets = list[Target]()
-    request = ImportRequest(**options, report=Report())
-    report = request.report
+    return form
 
-    async def work(operations: Client) -> None:
-        # fails before anything is read or sent
-        caller = await operations.call(CallerRequest())
-        if form in PATH_FORMATS:
-            settings = settings_of(ctx)
-            project = settings.namespace or project_namespace(
-                working_directory(os.environ), settings.remote
-            )
-            choices = Options(
-                caller.principal,
-                project,
-                options["namespace"],
-                mapping,
-                private_hosts,
-                settings.remote,
-            )
-            with phase("Reading"):
-                targets[:] = await in_thread(
-                    lambda: targets_of(form, files, choices), "import-read"
-                )
-            targets[:] = await described(targets, operations, caller)
-            await _import_targets(
-                operations,
-                _confirmed(targets, ask=not (yes or request.dry_run)),
-                request,
-            )
-            return
-        with _source(file) as (source, size):
-            await operations.import_lines(
-                FILE_FORMATS[form](source), request, lambda: (report.bytes, size)
-            )
 
-    with _closing(targets, report):
-        with_operations(ctx, work)
-    figures = asdict(report) | {
-        "seconds": round(report.seconds, 3),
-        "rate": round(report.rate),
-    }
-    del figures["bytes"]
-    value = (
-        {"dry_run": request.dry_run, "format": form} | figures | _target_values(targets)
-    )
-    advice = None
-    if form in FILE_FORMATS and _is_unread(report):
-        advice = _advice(file)
-    elif _has_no_page(targets) and not (report.failed or report.removed):
-        advice = (
-            f"{file} has no page with a text. Files {', '.join(MARKDOWN)} are pages."
+async def _import_file(
+    operations: Client, file: str, form: str, request: ImportRequest
+) -> None:
+    with _source(file) as (source, size):
+        await operations.import_lines(
+            FILE_FORMATS[form](source), request, lambda: (request.report.bytes, size)
         )
+
+
+def _choices(
+    ctx: click.Context,
+    principal: str,
+    request: ImportRequest,
+    mapping: dict[str, str],
+    private_hosts: tuple[str, ...],
+) -> Options:
+    settings = settings_of(ctx)
+    directory = working_directory(os.environ)
+    project = settings.namespace or project_namespace(directory, settings.remote)
+    return Options(
+        principal,
+        project,
+        request.namespace,
+        mapping,
+        private_hosts,
+        settings.remote,
+    )
+
+
+def _advice_on(
+    file: str, form: str, targets: Sequence[Target], report: Report
+) -> str | None:
+    """Return what to do if nothing of the source was read, else None."""
+    if form in FILE_FORMATS and _is_unread(report):
+        return _advice(file)
+    if _has_no_page(targets) and not (report.failed or report.removed):
+        endings = ", ".join(MARKDOWN)
+        return f"{file} has no page with a text. Files {endings} are pages."
+    return None
+
+
+def _value(
+    form: str, targets: Sequence[Target], request: ImportRequest, advice: str | None
+) -> dict[str, Any]:
+    """Return the report for --json."""
+    figures = asdict(request.report)
+    figures["seconds"] = round(request.report.seconds, 3)
+    figures["rate"] = round(request.report.rate)
+    del figures["bytes"]
+    value = {"dry_run": request.dry_run, "format": form}
+    value |= figures
+    value |= _target_values(targets)
     if advice:
         value["advice"] = advice
-    print_either(
-        value, lambda: _print_report(report, dry_run=request.dry_run, advice=advice)
-    )
-    if report.failed or advice:
-        ctx.exit(1)
+    return value
 
 
 @contextmanager
