@@ -29,6 +29,7 @@ _INVISIBLE = re.compile(
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _LINE_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _EMPTY_LINES = re.compile("\n{3,}")
+_BLANK_LINE = re.compile(r"\n[ \t]+(?=\n)")
 _NOT_A_TAB = re.compile("[^\t]")
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
@@ -101,7 +102,12 @@ def trimmed(text: str) -> str:
 
     A list that was pasted with an indent keeps the depth of its entries.
     """
-    return textwrap.dedent(_LINE_BREAKS.sub("\n", text)).strip()
+    lines = _LINE_BREAKS.sub("\n", text)
+    if lines[:1].isspace():
+        lines = textwrap.dedent(lines)
+    else:  # the first line has no indentation, so all share none
+        lines = _BLANK_LINE.sub("\n", lines)
+    return lines.strip()
 
 
 def digest(text: str) -> bytes:
@@ -125,9 +131,9 @@ def former_digest(text: str) -> bytes:
 def _with_single_blanks(line: str) -> str:
     """Return a line with one blank between words and its indentation, of which tabs alone differ from blanks."""
     words = " ".join(line.split())
-    indentation = line[: len(line) - len(line.lstrip())]
-    if not words or not indentation:
+    if not words or not line[0].isspace():
         return words
+    indentation = line[: len(line) - len(line.lstrip())]
     return _NOT_A_TAB.sub(" ", indentation) + words
 
 
