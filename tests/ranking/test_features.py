@@ -10,6 +10,7 @@ from folklore.ranking.features import (
     CONFIDENCE,
     OF_CUES,
     RELEVANCE,
+    CueFacts,
     Pool,
     group_of,
     neighbours,
@@ -29,8 +30,8 @@ SESSION: dict[str, Any] = {
 }  # fmt: skip
 
 
-def pool(count: int, **facts: Any) -> Pool:
-    """Return a pool of candidates of which nothing is known but these facts."""
+def pool(count: int, cues: dict[str, Any] | None = None, **facts: Any) -> Pool:
+    """Return a pool of candidates of which nothing is known but these facts, and those about their cues."""
     words = len(facts.get("rarity", facts.get("letters", facts.get("names", ()))))
     zeros = np.zeros(count)
     held = np.zeros((count, words), bool)
@@ -38,9 +39,16 @@ def pool(count: int, **facts: Any) -> Pool:
         "keyword": zeros, "fetched": 30, "cosines": zeros, "vectors": np.zeros((count, 2), np.float32),
         "question": None, "unrelated": 0.0, "matches": held, "anywhere": held, "rarity": np.ones(words),
         "letters": np.ones(words), "names": np.zeros(words, bool), "sequence": zeros, "pairs": 0.0, "dates": None,
-        "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1), "cue_cosines": zeros,
-        "cue_matches": held, "cue_sequence": zeros, "cued": zeros > 0,
+        "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1),
     }  # fmt: skip
+    of_cues: dict[str, Any] = {
+        "cued": zeros > 0, "cosines": zeros, "matches": held, "sequence": zeros,
+    }  # fmt: skip
+    if cues is not None:
+        facts["cues"] = CueFacts(
+            **of_cues
+            | {name: np.array(v, of_cues[name].dtype) for name, v in cues.items()}
+        )
     types = {
         name: value.dtype
         for name, value in known.items()
@@ -104,11 +112,11 @@ def pool(count: int, **facts: Any) -> Pool:
         ("meaning", {"vectors": DIAGONALS, "question": [1, 0], "beside": BETWEEN, "unrelated": 0.5},
          [2 * 1.3 / (1.3**2 + 0.4**2) ** 0.5 - 1, 2 * 0.6 / (0.6**2 + 1.3**2) ** 0.5 - 1, -1]),
         ("meaning", {"vectors": [[0, 0], [0.3, 0]], "question": [1, 0]}, [0, 1]),
-        ("cue coverage", {"cue_matches": HELD, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
-        ("cue cosine", {"cue_cosines": [0.5, -0.2, 0]}, [0.5, 0, 0]),
-        ("cue letters", {"cue_matches": HELD, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
-        ("cue meaning", {"cue_cosines": [0.5, -0.2, 0]}, [0.5, 0, 0]),
-        ("cued", {"cued": [1, 0]}, [1, 0]),
+        ("cue coverage", {"cues": {"matches": HELD}, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
+        ("cue cosine", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
+        ("cue letters", {"cues": {"matches": HELD}, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
+        ("cue meaning", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
+        ("cued", {"cues": {"cued": [1, 0]}}, [1, 0]),
         ("unnamed", {"matches": HELD, "names": [0, 0, 0]}, [0, 0, 0]),
         ("unnamed", {"matches": HELD, "names": [0, 1, 1]}, [1, 0, 1]),
         ("unnamed", {"matches": HELD, "anywhere": HELD, "names": [0, 1, 0], "beside": BETWEEN}, [0, 0, 1]),

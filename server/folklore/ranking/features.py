@@ -34,6 +34,16 @@ _NEUTRAL = 0.5
 
 
 @dataclass(frozen=True)
+class CueFacts:
+    """Facts about the cues of n candidates: `cued` (n,) says which have any, the others are as those of texts."""
+
+    cued: NDArray[np.bool_]
+    cosines: NDArray[np.float64]
+    matches: NDArray[np.bool_]
+    sequence: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
 class Pool:
     """Facts about n candidates: a row for each; columns are words of the question.
 
@@ -47,33 +57,29 @@ class Pool:
     `beside` (n, 4) are the neighbours one place before and after in the session, and two, -1 for none; `related` those
     over relations, as (of, other), with strengths.
 
-    Of the cues of a memory, `cued` (n,) says whether it has any; `cue_cosines` (n,), `cue_matches` (n, words) and
-    `cue_sequence` (n,) are as those without "cue", which are of the text alone. `nearest` and `held` are the better of
-    both.
+    These are facts about the texts alone. `cues` has those about the cues, None where no candidate has any; `nearest`,
+    `held` and `in_sequence` are the better of both.
     """
 
     keyword: NDArray[np.float64]
     fetched: int
     cosines: NDArray[np.float64]
-    cue_cosines: NDArray[np.float64]
     vectors: NDArray[np.float32]
     question: NDArray[np.float32] | None
     unrelated: float
     matches: NDArray[np.bool_]
-    cue_matches: NDArray[np.bool_]
-    cued: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
     rarity: NDArray[np.float64]
     letters: NDArray[np.float64]
     names: NDArray[np.bool_]
     sequence: NDArray[np.float64]
-    cue_sequence: NDArray[np.float64]
     pairs: float
     dates: NDArray[np.float64] | None
     lengths: NDArray[np.float64]
     asks: NDArray[np.bool_]
     beside: NDArray[np.int64]
     related: Sequence[tuple[int, int, float]] = ()
+    cues: CueFacts | None = None
 
     @cached_property
     def nearest(self) -> NDArray[np.float64]:
@@ -82,27 +88,35 @@ class Pool:
 
     def nearer_by_cues(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return cosines (n,), those of the cues where they are greater."""
-        with_vector = self.cue_cosines != 0.0
-        return np.where(with_vector, np.maximum(cosines, self.cue_cosines), cosines)
+        if self.cues is None:
+            return cosines
+        with_vector = self.cues.cosines != 0.0
+        return np.where(with_vector, np.maximum(cosines, self.cues.cosines), cosines)
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
         """The words (n, words) that the text or the cues hold."""
-        return self.matches | self.cue_matches
+        if self.cues is None:
+            return self.matches
+        return self.matches | self.cues.matches
 
     @cached_property
     def in_sequence(self) -> NDArray[np.float64]:
         """The weight (n,) of pairs in sequence in the text or the cues, whichever is greater."""
-        return np.maximum(self.sequence, self.cue_sequence)
+        if self.cues is None:
+            return self.sequence
+        return np.maximum(self.sequence, self.cues.sequence)
 
     @cached_property
     def around(self) -> NDArray[np.bool_]:
         """The words (n, words) that only a direct neighbour holds."""
         padded = np.concatenate([self.anywhere, np.zeros_like(self.anywhere[:1])])
         found: NDArray[np.bool_] = (
-            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere & ~self.cue_matches
+            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
         )
-        return found
+        if self.cues is None:
+            return found
+        return found & ~self.cues.matches
 
     @cached_property
     def dense_ranks(self) -> NDArray[np.int64]:
@@ -237,23 +251,31 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
 
 def cue_cosine(pool: Pool) -> NDArray[np.float64]:
     """Return the cosine of the cues, 0 without any."""
-    return np.maximum(pool.cue_cosines, 0.0)
+    if pool.cues is None:
+        return np.zeros(len(pool.keyword))
+    return np.maximum(pool.cues.cosines, 0.0)
 
 
 def cue_coverage(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the cues hold, by rarity."""
-    return _share(pool.cue_matches @ pool.rarity, float(pool.rarity.sum()))
+    if pool.cues is None:
+        return np.zeros(len(pool.keyword))
+    return _share(pool.cues.matches @ pool.rarity, float(pool.rarity.sum()))
 
 
 def cue_letters(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the cues hold, by their letters."""
+    if pool.cues is None:
+        return np.zeros(len(pool.keyword))
     total = float(pool.letters.sum())
-    return _share(pool.cue_matches @ pool.letters, total + min(total, PADDING))
+    return _share(pool.cues.matches @ pool.letters, total + min(total, PADDING))
 
 
 def cued(pool: Pool) -> NDArray[np.float64]:
     """Return 1 for a memory with cues: it has two texts that may resemble a question by chance."""
-    return pool.cued.astype(float)
+    if pool.cues is None:
+        return np.zeros(len(pool.keyword))
+    return pool.cues.cued.astype(float)
 
 
 Feature = Callable[[Pool], "NDArray[np.float64]"]

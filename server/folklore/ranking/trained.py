@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -14,7 +14,7 @@ from typing import Any
 
 from folklore.lazy import NDArray, numpy as np
 from folklore.model import Match
-from folklore.ranking.features import CONFIDENCE, RELEVANCE, Pool
+from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE, Pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +32,15 @@ class Weights:
     floor: float
 
     def relevance_of(self, pool: Pool) -> dict[str, NDArray[np.float64]]:
-        """Return each feature of the candidates (n,) times its weight; their sum is the relevance."""
-        features = {
-            name: feature
-            for name, (feature, _) in RELEVANCE.items()
-            if name in self.relevance
-        }
+        """Return each feature of the candidates (n,) times its weight; their sum is the relevance.
+
+        Features of cues are left out where no candidate has any.
+        """
+        absent = _absent(pool)
         return {
             name: feature(pool) * self.relevance[name]
-            for name, feature in features.items()
+            for name, (feature, _) in RELEVANCE.items()
+            if name in self.relevance and name not in absent
         }
 
     def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
@@ -49,8 +49,9 @@ class Weights:
         It is the same whatever else is stored, so answers of several scopes can be compared by it.
         """
         total = np.full(len(pool.keyword), self.confidence["bias"])
+        absent = _absent(pool)
         for name, weight in self.confidence.items():
-            if name != "bias":
+            if name != "bias" and name not in absent:
                 total += weight * CONFIDENCE[name](pool)
         confidence: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
         return confidence
@@ -82,6 +83,13 @@ class Weights:
         if score >= self.strong:
             return "strong"
         return "fair" if score >= self.fair else "weak"
+
+
+def _absent(pool: Pool) -> Collection[str]:
+    """Return the features that are 0 for every candidate: those of cues where none has any."""
+    if pool.cues is None:
+        return OF_CUES
+    return ()
 
 
 @cache

@@ -15,7 +15,7 @@ from folklore.memory.recall.corpus_statistics import rarities
 from folklore.memory.recall.values import Retrieval
 from folklore.model import order_time
 from folklore.ranking import diversity
-from folklore.ranking.features import Pool
+from folklore.ranking.features import CueFacts, Pool
 from folklore.text import cues
 from folklore.text.query.question import (
     QuestionWords,
@@ -176,19 +176,15 @@ class Candidates:
             keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
             fetched=self.retrieval.search.ranking.fetch(self.retrieval.search.wanted),
             cosines=self._cosines(),
-            cue_cosines=self._cue_cosines(),
             vectors=self.vectors,
             question=self.question,
             unrelated=self.retrieval.dense.unrelated,
             matches=self.words,
-            cue_matches=self.in_cues,
-            cued=np.array([bool(item.row["cues"]) for item in members], dtype=bool),
             anywhere=self._matrix([match.anywhere for match in matches]),
             rarity=self.rarity,
             letters=np.array([word.weight for word in words.words]),
             names=np.array([word.name for word in words.words], dtype=bool),
             sequence=np.array([match.sequence for match in matches]),
-            cue_sequence=np.array([match.cue_sequence for match in matches]),
             pairs=words.pair_weight,
             dates=np.array([*map(words.nearness, map(self.date_of, self.all))])
             if words.dates
@@ -197,6 +193,7 @@ class Candidates:
             asks=np.array([is_question(item.content) for item in members], dtype=bool),
             beside=self.beside,
             related=[*self._related()],
+            cues=self._cue_facts(),
         )
 
     @property
@@ -222,10 +219,23 @@ class Candidates:
             vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0
         )
 
-    def _cue_cosines(self) -> NDArray[np.float64]:
+    def _cue_facts(self) -> CueFacts | None:
+        """Return what the cues of each candidate hold, None where none has any."""
+        cosines = [item.cue_cosine for item in self.all.values()]
+        cued = [bool(item.row["cues"]) for item in self.all.values()]
+        if not any(cued) and all(cosine is None for cosine in cosines):
+            return None
+        sequence = [match.cue_sequence for match in self.matches.values()]
+        return CueFacts(
+            cued=np.array(cued, dtype=bool),
+            cosines=self._cue_cosines(cosines),
+            matches=self.in_cues,
+            sequence=np.array(sequence),
+        )
+
+    def _cue_cosines(self, cosines: Sequence[float | None]) -> NDArray[np.float64]:
         """Return the cosine (n,) of the cues of each candidate with the question, 0 without any."""
         unrelated = self.retrieval.dense.unrelated
-        cosines = [item.cue_cosine for item in self.all.values()]
         if self.question is None:
             return np.zeros(len(cosines))
         return np.array(

@@ -398,13 +398,16 @@ def _replaced(
             words(older), words(place), numbers.SAME_WORDS
         )
     cues = [tuple(candidates.all[id_].row["cues"]) for id_ in ids]
-    subjects = [subject_words(*both) for both in zip(texts, cues, strict=True)]
     # Without cues, two facts of one subject share as many words as a fact and its reversal.
     cued = np.array([bool(phrases) for phrases in cues])
     compared = possible & ~alike & (lead > _OCCASION) & (cosines >= COMPARED)
     compared &= cued[:, None] & cued[None, :]
     for older, newer in np.argwhere(compared).tolist():
-        value = likeness(float(cosines[older, newer]), subjects[older], subjects[newer])
+        value = likeness(
+            float(cosines[older, newer]),
+            subject_words(texts[older], cues[older]),
+            subject_words(texts[newer], cues[newer]),
+        )
         alike[older, newer] = value >= SAME
     return possible & alike
 

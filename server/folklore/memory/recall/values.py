@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from uuid import UUID
 
 from folklore.contract.recall import BranchHit, BranchList, ExplainedWord
@@ -63,7 +64,7 @@ class Question:
             )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Search:
     """A question in its scope.
 
@@ -103,7 +104,7 @@ class Search:
         """The numbers of the ranking."""
         return self.question.ranking
 
-    @property
+    @cached_property
     def words(self) -> QuestionWords:
         """The words of the question as they are looked for in texts."""
         return QuestionWords.of(self.pieces)
