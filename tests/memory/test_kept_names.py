@@ -5,13 +5,37 @@ from dataclasses import replace
 import asyncpg
 import pytest
 
+from folklore.contract.recall import RecallRequest
+from folklore.db.sql_loader import statement
+from folklore.memory.context import RequestContext
 from folklore.memory.namespaces.kept import with_kept_names
 from folklore.memory.permissions import role_in
+from folklore.memory.service import Service
+from folklore.memory.usage import UsageRecorder
 from tests.memory.auth.test_isolation import holder
 from tests.person import Person
+from tests.waiting import statements_of
 
+# Of the statement that finds the namespace of a project.
+FORMER = statement("namespaces/project").sql
 FOLDER = "repo:app@0123abcd"
 HOSTED = "repo:gitlab.com/acme/shop"
+
+
+def service_of(context: RequestContext) -> Service:
+    async def opened() -> RequestContext:
+        return context
+
+    return Service(
+        open=opened,
+        caller=lambda: context.caller,
+        namespace=context.namespace,
+        usage=lambda: UsageRecorder(),
+    )
+
+
+def looks_for_project(statements: list[str]) -> bool:
+    return FORMER in statements
 
 
 async def used(person: Person, project: str | None) -> str | None:
@@ -52,6 +76,28 @@ async def test_a_token_of_former_names_opens_new_projects_too(person: Person) ->
     assert await used(ann, HOSTED) == "repo:acme/shop"
     assert role_in(ann.caller, "repo:acme/shop") == "writer"
     assert await used(ann, FOLDER) == FOLDER
+
+
+async def test_a_project_that_was_listed_under_its_own_name_costs_no_statement(
+    person: Person, queries: list[str]
+) -> None:
+    await person.keep("Ferries leave at noon.", namespace=HOSTED)
+    await person.recall("ferries")
+    context = replace(person.context, project=lambda: HOSTED)
+
+    assert await statements_of(with_kept_names(context), queries) == []
+
+
+async def test_a_question_to_namespaces_by_name_does_not_look_for_the_project(
+    person: Person, queries: list[str]
+) -> None:
+    await person.keep("Ferries leave at noon.")
+    service = service_of(replace(person.context, project=lambda: HOSTED))
+    everywhere = service.call(RecallRequest(query="ferries"))
+    in_notes = service.call(RecallRequest(query="ferries", namespaces=("notes",)))
+
+    assert looks_for_project(await statements_of(everywhere, queries))
+    assert not looks_for_project(await statements_of(in_notes, queries))
 
 
 @pytest.mark.parametrize("directory", ["/a", "/b"])

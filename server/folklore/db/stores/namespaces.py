@@ -15,6 +15,7 @@ from folklore.db.store import Store, Transaction, column, many, number
 from folklore.db.stores.events.audit import audit_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats, NamespaceStatus
+from folklore.text.names import key as key_of
 
 # Seconds that all namespaces are known, unless one of them changes.
 _SECONDS = 60.0
@@ -54,6 +55,11 @@ class Listed(list[NamespaceInfo]):
     def names(self) -> tuple[str, ...]:
         """Their names."""
         return tuple(namespace.name for namespace in self)
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of their names."""
+        return frozenset(map(key_of, self.names))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +132,11 @@ class Namespaces(Store):
                 [space.id for space in listed if space.empty],
             )
         return listed
+
+    def has(self, name: str) -> bool:
+        """Return True if the list of all namespaces, as read in the last minute, has this one. No statement."""
+        known = self.known.get(None)
+        return known is not None and key_of(name) in known[1].keys
 
     async def project(self, name: str, former: str, *, folder: bool) -> str | None:
         """Return the name of the namespace that has the memory of a project; None if there is none. One statement."""

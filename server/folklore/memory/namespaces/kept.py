@@ -28,10 +28,10 @@ async def kept_name(context: RequestContext, project: str) -> str:
     """Return the namespace that has the memory of a project: its own, or that of its former name if that exists.
 
     A project without memory begins under its own name, or under the former one if the caller's grants open that alone.
-    At most one statement.
+    At most one statement; none for a project whose own namespace was seen in the last minute.
     """
     former = names.former(project)
-    if former is None:
+    if former is None or context.memory.namespaces.has(project):
         return project
     found = await context.memory.root.namespaces.project(
         project, former, folder=names.is_of_folder(project)

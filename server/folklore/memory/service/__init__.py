@@ -54,7 +54,11 @@ class Service:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
         operation = operations.operation_of(request)
         try:
-            context = await self._context()
+            names_namespaces = bool(getattr(request, "namespaces", ()))
+            if names_namespaces:  # the project counts for nothing
+                context = await self.open()
+            else:
+                context = await self._context()
             if report is not None:
                 context = replace(context, report=report)
             if context.copy is not None:
