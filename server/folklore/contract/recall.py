@@ -196,8 +196,9 @@ def fitted_json(value: WithMemories, max_tokens: int | None) -> WithMemories:
 
 
 def _tokens(text: str) -> int:
-    characters = sum(1 if char.isascii() else CHARACTERS_PER_TOKEN for char in text)
-    return -(-characters // CHARACTERS_PER_TOKEN)
+    ascii_characters = len(text.encode("ascii", "ignore"))
+    others = len(text) - ascii_characters
+    return others + -(-ascii_characters // CHARACTERS_PER_TOKEN)
 
 
 def _searched(names: Sequence[str]) -> list[str]:
