@@ -8,6 +8,7 @@ from folklore.contract.memories import ListRequest
 from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.db.distribute import distribute
+from folklore.db.sql_loader import statement
 from folklore.errors import FolkloreError, Refused
 from folklore.memory.context import MemoryContext
 from tests.person import Person
@@ -77,6 +78,28 @@ async def test_lists_and_changes_over_several_shards_are_those_of_one(
         item.memory.id for item in pages[1].memories
     ]
     assert await apart.get(forgotten) == await person.get(forgotten)
+
+
+async def test_functions_are_made_on_workers_after_those_that_they_call(
+    connection: asyncpg.Connection,
+) -> None:
+    commands = await connection.fetch(statement("distribute/functions").sql)
+    heads = [row["command"].partition("(")[0] for row in commands]
+    made = [head.rpartition(".")[2] for head in heads]
+    calls = await connection.fetch(
+        "select caller.proname as caller, called.proname as called from pg_depend d"
+        " join pg_proc caller on caller.oid = d.objid join pg_proc called on called.oid = d.refobjid"
+        " where d.classid = 'pg_proc'::regclass and d.refclassid = 'pg_proc'::regclass"
+    )
+
+    too_early = {
+        (call["caller"], call["called"])
+        for call in calls
+        if call["called"] in made
+        and made.index(call["caller"]) < made.index(call["called"])
+    }
+    assert calls
+    assert too_early == set()
 
 
 async def test_distributing_without_citus_is_refused(empty_database_url: str) -> None:

@@ -25,23 +25,38 @@ where r.rolname in (current_user, 'folklore_app') and not exists (
 )
 order by r.rolname, needed.name
 
--- name: functions. Every function again, so that it is on the workers. One that reads a table becomes text: as a parsed body
+-- name: functions. Every function again, so that it is on the workers, after those that it calls: a migration may have given an
+-- older function a body that calls a newer one. One that reads a table becomes text: as a parsed body
 -- it would depend on the table, whose policies depend on it. One that deletes runs as its caller, since a worker would run it
 -- in the role for tokens; distribute/grants has what it needs.
+with recursive ours as (
+    select p.oid, p.proname, p.prokind, n.nspname
+    from pg_proc p
+    join pg_namespace n on n.oid = p.pronamespace
+    where n.nspname = current_schema() and starts_with(p.proname, 'folklore_')
+), calls as (
+    select d.objid as caller, d.refobjid as called
+    from pg_depend d
+    join ours caller on caller.oid = d.objid
+    join ours called on called.oid = d.refobjid
+    where d.classid = 'pg_proc'::regclass and d.refclassid = 'pg_proc'::regclass and d.objid <> d.refobjid
+), levels as (
+    select oid, 0 as level from ours
+    union
+    select c.caller, l.level + 1 from levels l join calls c on c.called = l.oid
+)
 select regexp_replace(case when reads.table then regexp_replace(regexp_replace(pg_get_functiondef(p.oid),
-        '\nRETURN (.*)\n$', format(e'\nset search_path = %I, pg_temp as $body$ select \\1 $body$', n.nspname)),
-        '\nBEGIN ATOMIC\n(.*)\nEND\n$', format(e'\nset search_path = %I, pg_temp as $body$ \\1 $body$', n.nspname))
+        '\nRETURN (.*)\n$', format(e'\nset search_path = %I, pg_temp as $body$ select \\1 $body$', p.nspname)),
+        '\nBEGIN ATOMIC\n(.*)\nEND\n$', format(e'\nset search_path = %I, pg_temp as $body$ \\1 $body$', p.nspname))
     else pg_get_functiondef(p.oid) end, case when p.prokind = 'f' and p.proname ~ '_(delete|release)_' then ' SECURITY DEFINER' else '^$' end, '') as command
-from pg_proc p
-join pg_namespace n on n.oid = p.pronamespace
+from ours p
 cross join lateral (
     select exists (
         select from pg_depend d
         where d.classid = 'pg_proc'::regclass and d.objid = p.oid and d.refclassid = 'pg_class'::regclass
     ) as table
 ) reads
-where n.nspname = current_schema() and starts_with(p.proname, 'folklore_')
-order by p.oid
+order by (select max(l.level) from levels l where l.oid = p.oid), p.oid
 
 -- name: tokens. How a transaction of a token says so to the workers. Citus sends each SET LOCAL to them as a text, which
 -- their logs may have. So the key stays a setting of the coordinator (set_config), and the workers get a proof, which is
