@@ -10,7 +10,7 @@ import asyncio
 import logging
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from folklore import __version__, pip_install
 from folklore.background import in_thread
@@ -103,17 +103,17 @@ def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
     """Return a context manager that records a span of this name below the current span, if spans are collected."""
     if _tracer is None:
         return _NOTHING
-    return _span(_tracer, name, numbers)
+    return _span(_tracer, name, attributes=numbers)
 
 
 @contextmanager
-def _span(tracer: Tracer, name: str, numbers: Mapping[str, float]) -> Iterator[None]:
+def _span(tracer: Tracer, name: str, **options: Any) -> Iterator[Span]:
     """Record the type of an error without its message, which may contain a text or a question."""
     with tracer.start_as_current_span(
-        name, attributes=numbers, record_exception=False, set_status_on_exception=False
+        name, record_exception=False, set_status_on_exception=False, **options
     ) as span:
         try:
-            yield
+            yield span
         except BaseException as error:
             set_error(span, type(error).__name__)
             raise
@@ -140,13 +140,8 @@ def message(
     if traceparent is not None:
         above = TraceContextTextMapPropagator().extract({"traceparent": traceparent})
     tracer = _tracer or get_tracer("folklore")
-    return tracer.start_as_current_span(
-        name,
-        context=above,
-        kind=SpanKind.SERVER,
-        attributes=attributes,
-        record_exception=False,
-        set_status_on_exception=False,
+    return _span(
+        tracer, name, context=above, kind=SpanKind.SERVER, attributes=attributes
     )
 
 

@@ -48,12 +48,7 @@ class Spans(ServerMiddleware[Any]):
             try:
                 result = await call_next(ctx)
             except MCPError as error:
-                code = str(error.error.code)
-                span.set_attribute("rpc.response.status_code", code)
-                telemetry.set_error(span, code)
-                raise
-            except BaseException as error:
-                telemetry.set_error(span, type(error).__name__)
+                span.set_attribute("rpc.response.status_code", str(error.error.code))
                 raise
             if isinstance(result, CallToolResult):
                 failed = bool(result.is_error)
