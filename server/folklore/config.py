@@ -167,6 +167,19 @@ class _Section(BaseModel):
     )
 
 
+def _without_former(values: Any, name: str, reason: str, hint: str) -> Any:
+    """Return the values of a section without a former setting, which a settings file may have without a value.
+
+    Raises ConfigInvalid for one with a value.
+    """
+    key = name.partition(".")[2]
+    if not isinstance(values, Mapping) or key not in values:
+        return values
+    if values[key] not in (None, ""):
+        raise ConfigInvalid(name, f"is no setting any more: {reason}.", hint=hint)
+    return {other: value for other, value in values.items() if other != key}
+
+
 class EmbeddingSettings(_Section):
     """Model that turns text into vectors."""
 
@@ -201,10 +214,21 @@ class RankingSettings(_Section):
 class DatabaseSettings(_Section):
     """Connections to the database."""
 
-    read_url: _Address = None
     login_url: _Address = None
     pool_max: int = Field(6, ge=2, le=100)
     statement_cache: bool = True
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_read_url(cls, values: Any) -> Any:
+        """Refuse a former setting: the primary would answer all questions, and nobody would notice."""
+        return _without_former(
+            values,
+            "database.read_url",
+            "a standby is read by a server of its own",
+            "Remove it, and start a second server with read_only and the standby as database_url "
+            "(docs/how-to/postgres.md#standby).",
+        )
 
 
 class EngineSettings(_Section):
@@ -277,20 +301,14 @@ class BackupSettings(_Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _without_key(cls, values: Any) -> Any:
-        """Leave out the former setting `key`, which a settings file may have without a value.
-
-        Raises ConfigInvalid for a value: backups would no longer be encrypted, and nobody would notice.
-        """
-        if not isinstance(values, Mapping) or "key" not in values:
-            return values
-        if values["key"] not in (None, ""):
-            raise ConfigInvalid(
-                "backup.key",
-                "is no setting any more: Folklore encrypts no backups by itself.",
-                hint="Remove it, set backup.keep to 0, and run `folklore backup - | age -r KEY > FILE` once a day.",
-            )
-        return {name: value for name, value in values.items() if name != "key"}
+    def _refuse_key(cls, values: Any) -> Any:
+        """Refuse a former setting: backups would no longer be encrypted, and nobody would notice."""
+        return _without_former(
+            values,
+            "backup.key",
+            "Folklore encrypts no backups by itself",
+            "Remove it, set backup.keep to 0, and run `folklore backup - | age -r KEY > FILE` once a day.",
+        )
 
 
 class Settings(_Section):

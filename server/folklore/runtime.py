@@ -9,14 +9,12 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from folklore.backup import archive as archive_files, operations, upgrade
 from folklore.config import Settings, expanded
 from folklore.contract.health import BackupInfo
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
-from folklore.db.standby import Standby
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import (
@@ -29,7 +27,7 @@ from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.engine import Engine, OlderData
 from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
-from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory.active_model import ActiveModel, Build, ModelSource
 from folklore.memory.context import MemoryContext
@@ -64,10 +62,6 @@ class Runtime:
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
-        if settings.database.read_url is not None and settings.database_url is None:
-            raise ConfigInvalid(
-                "database.read_url", "needs database_url, the address of the primary."
-            )
         choice = configured_choice(settings.embedding, settings.home)
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)
@@ -81,7 +75,6 @@ class Runtime:
         dsn, where = await database_address(settings)
         await migrate(dsn)
         database = _primary(settings, dsn, where, log_query, brief)
-        standby = await _standby(database, settings, log_query)
         await database.open()
         active_model = ActiveModel(
             embedder, ModelSource(Models(database), choice, build, auto)
@@ -101,7 +94,6 @@ class Runtime:
             secrets=settings.secrets,
             presets=presets,
             embedding_wait=None if brief else _EMBEDDING_WAIT,
-            standby=standby,
         )
         return cls(database, memory, UsageStore(database), where, warming)
 
@@ -111,8 +103,6 @@ class Runtime:
         await asyncio.wait({self.warming})
         await self.memory.finish(_FAREWELL)
         await self.database.close()
-        if self.memory.standby is not None:
-            await self.memory.standby.database.close()
         await self.memory.active_model.close()
         if self.memory.reranker is not None:
             await self.memory.reranker.close()
@@ -147,27 +137,6 @@ def _primary(
     revive = partial(_revive, settings, guard)
     space = partial(require_space, settings.home)
     return new(revive=revive, require_space=space, require_data=guard.require)
-
-
-async def _standby(
-    primary: Database, settings: Settings, log_query: QueryLogger | None
-) -> Standby | None:
-    """Return the standby of the settings; it connects when it is asked."""
-    if settings.database.read_url is None:
-        return None
-    address = settings.database.read_url.get_secret_value()
-    login_dsn = _login_dsn(settings)
-    if login_dsn is not None:  # the same user, on the standby
-        hosts = urlsplit(address).netloc
-        user = urlsplit(login_dsn).netloc.rpartition("@")[0]
-        login_dsn = address.replace(
-            f"//{hosts}", f"//{user}@{hosts.rpartition('@')[2]}", 1
-        )
-    database = Database(
-        address, _limits(settings, 0), log_query, login_dsn=login_dsn, name="standby"
-    )
-    await database.open()
-    return Standby(primary, database)
 
 
 def _limits(settings: Settings, minimum: int) -> PoolLimits:

@@ -138,11 +138,11 @@ async def test_the_text_of_no_statement_has_the_key_of_a_token(
     database = Database(database_url, PoolLimits(minimum=0), log_query=sent.append)
     async with database:
         limited = database.for_token(key)
-        await limited.rows("server/position")
+        await limited.rows("server/requirements")
         async with limited.transaction() as session:
-            await session.rows("server/position")
+            await session.rows("server/requirements")
         async with limited.snapshot() as session:
-            await session.rows("server/position")
+            await session.rows("server/requirements")
 
     assert [text for text in sent if "folklore_enter" in text]
     assert [text for text in sent if key in text] == []

@@ -1,19 +1,17 @@
-"""Questions that a standby answers: what was stored is found at once, whether it keeps up, lags or is down."""
+"""A second server that reads a standby of the database."""
 
+import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-import asyncpg
+import httpx
 import pytest
 from pydantic import SecretStr
 
 from folklore.app import App
-from folklore.cli.operate.doctor import _examine
-from folklore.config import DatabaseSettings, Settings
-from folklore.db import standby as standby_module
-from folklore.db.stores.callers.principals import Principals
+from folklore.config import Settings, load_settings
 from folklore.engine import Engine
 from folklore.engine.account import account_for, make_reachable
 from folklore.engine.binaries import MAJOR, find_binaries
@@ -21,8 +19,8 @@ from folklore.engine.endpoint import recorded_endpoint
 from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server, create_files
 from folklore.errors import ConfigInvalid
-from folklore.memory.auth.tokens import authenticate
-from tests.person import Person, contents
+from tests.person import Person
+from tests.servers import on_http, watched
 from tests.temporary_engine import temporary_home
 from tests.waiting import STUCK
 
@@ -62,72 +60,68 @@ def standby_of(primary: Path) -> Iterator[Server]:
         yield server
 
 
-async def test_what_was_stored_is_found_at_once_whether_the_standby_keeps_up_lags_or_is_down(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(standby_module, "_PAUSE", 0.0)
-    with temporary_home() as home:
-        primary = Engine(home, idle_minutes=10, shared_buffers="32MB").start()
-        with standby_of(home) as server:
-            database = DatabaseSettings(read_url=SecretStr(address_of(server)))
-            app = App(
-                Settings(
-                    home=tmp_path, database_url=SecretStr(primary), database=database
-                )
-            )
-            memory = (await app.ready()).memory
-            owner = Person(memory, now=datetime.now(UTC))
-            secret = (await owner.create_token("alice", "notes:reader")).secret
-            caller, _ = await authenticate(
-                Principals(memory.database), secret, now=owner.now
-            )
-            alice = Person(memory.view_of(caller.access), caller=caller, now=owner.now)
-
-            async def assert_found(count: int, state: str) -> None:
-                for number in range(count):
-                    text = f"the {state} parcel {number} waits at the depot"
-                    await owner.store(text)
-                    assert text in contents(await owner.recall(text))
-                    assert text in contents(await alice.recall(text))
-
-            await assert_found(20, "first")
-            connection = await asyncpg.connect(address_of(server))
-            last = await connection.fetch(
-                "select query from pg_stat_activity where application_name = 'folklore'"
-            )
-            assert any("embeddings" in row["query"] for row in last)
-            assert [
-                item.status
-                for item in (await _examine(app.settings)).checks
-                if item.name == "standby"
-            ] == ["ok"]
-            await connection.execute("select pg_wal_replay_pause()")
-            await assert_found(2, "second")
-            await connection.execute("select pg_wal_replay_resume()")
-            await connection.close()
-            server.halt()
-            await assert_found(2, "third")
-            server.bring_up("32MB")
-            await assert_found(2, "fourth")
-            # it keeps up, and fails each question
-            connection = await asyncpg.connect(address_of(server))
-            for statement in (
-                "alter system set search_path = pg_catalog",
-                "select pg_reload_conf()",
-            ):
-                await connection.execute(statement)
-            await connection.close()
-            monkeypatch.setattr(standby_module, "_PAUSE", STUCK)
-            await assert_found(2, "fifth")
-            assert memory.standby is not None
-            assert not await memory.standby.has_all()
-            await app.close()
-
-
-async def test_a_standby_without_the_address_of_its_primary_is_refused(
+async def test_a_read_only_server_on_a_standby_answers_what_it_has_replayed(
     tmp_path: Path,
 ) -> None:
-    database = DatabaseSettings(read_url=SecretStr("postgresql://me@host/folklore"))
-    with pytest.raises(ConfigInvalid, match=r"database\.read_url"):
-        await App(Settings(home=tmp_path, database=database)).ready()
-    assert not EnginePaths(tmp_path).engine.exists()
+    with temporary_home() as home:
+        primary = Engine(home, idle_minutes=10, shared_buffers="32MB").start()
+        app = App(Settings(home=tmp_path, database_url=SecretStr(primary)))
+        memory = (await app.ready()).memory
+        owner = Person(memory, now=datetime.now(UTC))
+        await owner.store("The first parcel waits at the depot.")
+        secret = (await owner.create_token("alice", "notes:writer")).secret
+        with standby_of(home) as server:
+            settings = watched(
+                tmp_path, database_url=address_of(server), read_only="true"
+            )
+            async with on_http(settings) as reading:
+                async with httpx.AsyncClient(
+                    base_url=f"{reading.url}/api",
+                    headers={"Authorization": f"Bearer {secret}"},
+                    timeout=STUCK,
+                ) as alice:
+                    first = await found(alice, "first")
+                    await owner.store("The second parcel waits in the yard.")
+                    async with asyncio.timeout(STUCK):
+                        while not (later := await found(alice, "second")):
+                            continue
+                    refused = await alice.post(
+                        "/store", json={"memories": [{"content": "A third parcel."}]}
+                    )
+                ready = httpx.get(f"{reading.url}/readyz")
+                await reading.end()
+            said = reading.log.read_text(encoding="utf-8")
+            errors = [
+                line
+                for line in server.paths.log.read_text(encoding="utf-8").splitlines()
+                if "ERROR" in line
+            ]
+        await app.close()
+
+    assert first == ["The first parcel waits at the depot."]
+    assert "The second parcel waits in the yard." in later
+    assert (refused.status_code, refused.json()["error"]["code"]) == (403, "refused")
+    assert ready.status_code == 200, ready.text
+    assert "error" not in said, said
+    assert errors == []
+
+
+async def found(caller: httpx.AsyncClient, word: str) -> list[str]:
+    answer = await caller.post("/recall", json={"query": f"the {word} parcel"})
+    assert answer.status_code == 200, answer.text
+    contents = [
+        item["memory"]["content"] for item in answer.json()["result"]["memories"]
+    ]
+    return [content for content in contents if word in content]
+
+
+def test_the_former_setting_is_refused_with_the_way_that_replaced_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE__READ_URL", "postgresql://me@host/folklore")
+
+    with pytest.raises(ConfigInvalid, match=r"database\.read_url.*read_only"):
+        load_settings()
+
+    monkeypatch.setenv("FOLKLORE_DATABASE__READ_URL", "")
+    assert load_settings().database.pool_max > 0

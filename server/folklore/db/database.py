@@ -380,11 +380,10 @@ class Database:
     require_space: Callable[[], None] = lambda: None
     # raises DataMissing; called before each of them and after it
     require_data: Callable[[], None] = lambda: None
-    name: str = "database"
     token_key: str | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        outage = Outage(f"{self.name}_unreachable", f"{self.name}_reachable_again")
+        outage = Outage("database_unreachable", "database_reachable_again")
         self._pools = _Pools(
             self.dsn, self.limits, outage, self.login_dsn, self.log_query, self.revive
         )

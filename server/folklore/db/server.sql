@@ -21,12 +21,6 @@ select version() as version, current_setting('server_version_num')::integer / 10
 -- name: migrations
 select name, checksum from folklore_migrations
 
--- name: position. How far the log is written; no row on a cluster.
-select pg_current_wal_flush_lsn()::text as position where to_regclass('pg_dist_partition') is null
-
--- name: replayed. A row if this is a standby that has replayed the log up to :position.
-select true as replayed where pg_is_in_recovery() and pg_last_wal_replay_lsn() >= :position::text::pg_lsn
-
 -- name: record_migration
 insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)
 

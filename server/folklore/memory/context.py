@@ -20,7 +20,6 @@ from folklore.config import Moment
 from folklore.contract.health import BackupInfo
 from folklore.contract.jobs import RunReport
 from folklore.db.database import Database
-from folklore.db.standby import Standby
 from folklore.db.stores import changes, embeddings, recall
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
@@ -77,9 +76,6 @@ class MemoryContext:
     told_of_cues: ToldSessions = field(default_factory=ToldSessions)
     asked: AskedQuestions = field(default_factory=AskedQuestions)
     whole: MemoryContext | None = None
-    # Answers questions in place of the database; and its database, for a question that it answers.
-    standby: Standby | None = None
-    answering: Database | None = None
     # Seconds that a store waits for its embeddings; None: until they are made.
     embedding_wait: float | None = None
     # Work that goes on after the answer to a request.
@@ -95,7 +91,6 @@ class MemoryContext:
         secrets: SecretPolicy = "refuse",
         presets: Mapping[str, Ranking] = PRESETS,
         embedding_wait: float | None = None,
-        standby: Standby | None = None,
     ) -> MemoryContext:
         """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
@@ -107,19 +102,6 @@ class MemoryContext:
             secrets,
             presets,
             embedding_wait=embedding_wait,
-            standby=standby,
-        )
-
-    async def on_standby(self) -> MemoryContext | None:
-        """Return this context with questions for the standby, if that has all that is committed by now."""
-        if self.standby is None or not await self.standby.has_all():
-            return None
-        database = self.standby.database
-        key = self.database.token_key
-        return replace(
-            self,
-            standby=None,
-            answering=database if key is None else database.for_token(key),
         )
 
     def view_of(self, access: Access | None) -> MemoryContext:
@@ -147,7 +129,7 @@ class MemoryContext:
     @cached_property
     def statements(self) -> recall.RecallStatements:
         """The statements of recall."""
-        return recall.RecallStatements(self.answering or self.database)
+        return recall.RecallStatements(self.database)
 
     @cached_property
     def changes(self) -> changes.Changes:

@@ -36,7 +36,6 @@ from folklore.db.migrate import (
     server_info,
 )
 from folklore.db.requirements import refuse
-from folklore.db.standby import Standby
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import (
@@ -75,7 +74,7 @@ class Examination(Checks):
 def doctor(ctx: click.Context) -> None:
     """Check that everything works, and show the next step for a failure.
 
-    Checks settings, engine, database, its standby, schema, model, and a store with its recall; with --server the
+    Checks settings, engine, database, schema, model, and a store with its recall; with --server the
     connection, its TLS, versions and clocks, your token, its grants, the project and the assistants. Exit code 0 if
     every check succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except that
     the embedded engine is started and its schema brought up to date, and that on a cluster two memories of its own are
@@ -117,12 +116,6 @@ async def _examine(settings: Settings) -> Examination:
     await exam.check("project", lambda: _project(exam), needs=exam.migrated)
     await exam.check("model", lambda: _model(exam))
     await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
-    if (url := settings.database.read_url) is not None:
-        await exam.check(
-            "standby",
-            lambda: _standby(exam, url.get_secret_value()),
-            needs=exam.address is not None,
-        )
     if embedded:
         await exam.check("disk", lambda: _disk(exam))
         await exam.check("backup", lambda: _backup(exam))
@@ -176,21 +169,6 @@ async def _database(exam: Examination) -> str:
     else:
         vector = f"pgvector {server.offered} to be created"
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
-
-
-async def _standby(exam: Examination, address: str) -> str:
-    assert exam.address is not None
-    limits = PoolLimits(minimum=1, maximum=2)
-    async with (
-        Database(exam.address, limits) as primary,
-        Database(address, limits) as database,
-    ):
-        if not await Standby(primary, database).has_all():
-            raise Unavailable(
-                "It lags, or is no standby of database_url.",
-                hint="Check its replication.",
-            )
-    return f"has all that is committed, at {masked(address)}"
 
 
 async def _schema(exam: Examination) -> str:

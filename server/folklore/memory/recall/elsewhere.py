@@ -92,11 +92,11 @@ async def with_elsewhere(
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
-    Without the others the answer is degraded. Raises errors that are not their unavailability, and those of a standby.
+    Without the others the answer is degraded. Raises errors that are not their unavailability.
     """
     if isinstance(home, BaseException):
         raise home
-    if isinstance(elsewhere, Unavailable) and memory.answering is None:
+    if isinstance(elsewhere, Unavailable):
         log.warning("elsewhere_degraded", reason=elsewhere.message)
         answer = await page(memory, home)
         return replace(

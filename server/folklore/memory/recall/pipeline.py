@@ -17,10 +17,9 @@ from folklore.contract.recall import (
     Reflections,
     SearchRequest,
 )
-from folklore.db.standby import Standby
 from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import Scope
-from folklore.errors import ConcurrentChange, DatabaseUnavailable, Unavailable
+from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
@@ -133,8 +132,6 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
     memory = context.memory
-    if memory.standby is not None:
-        return await _answer_on_standby(context, question, memory.standby)
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
@@ -159,23 +156,6 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, await ranked(memory, search))
     return await _answer_everywhere(context, search, home, others)
-
-
-async def _answer_on_standby(
-    context: RequestContext, question: Question, standby: Standby
-) -> Answer:
-    """Answer a question on the standby, or as without one if that lags or fails, in a branch too."""
-    if (memory := await context.memory.on_standby()) is not None:
-        try:
-            return await answer(replace(context, memory=memory), question)
-        except (
-            Unavailable,
-            ConcurrentChange,
-        ) as error:  # the latter: replay has removed what the question reads
-            standby.leave_out(error)
-    return await answer(
-        replace(context, memory=replace(context.memory, standby=None)), question
-    )
 
 
 async def _answer_everywhere(
@@ -291,10 +271,8 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
 def _failures(
     memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]
 ) -> dict[Branch, str]:
-    """Return the reasons of the branches that were unavailable. Raises every other error, and those of a standby."""
+    """Return the reasons of the branches that were unavailable. Raises every other error."""
     for outcome in outcomes.values():
-        if isinstance(outcome, DatabaseUnavailable) and memory.answering is not None:
-            raise outcome
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
             raise outcome
     failures: dict[Branch, str] = {}

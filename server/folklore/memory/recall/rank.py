@@ -134,7 +134,7 @@ async def read_candidates(
         return await memory.statements.candidates(search.scope, query), ()
     except Unavailable as error:
         # the primary has the vectors
-        if query.near is None or memory.answering is not None:
+        if query.near is None:
             raise
         rows = await memory.statements.candidates(
             search.scope, replace(query, near=None)
