@@ -127,6 +127,19 @@ async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_writte
     assert await folklore.json("namespaces", "list") == {"namespaces": []}
 
 
+async def test_a_folder_without_notes_is_told_what_notes_would_be(
+    folklore: CommandLine,
+    claude: Claude,
+) -> None:
+    (claude.root / "settings.json").write_text("{}")
+
+    ran = await folklore("import", claude.root)
+
+    assert ran.code == 2
+    assert "has no notes of Claude Code (CLAUDE.md, projects/*/memory/*.md)" in ran.err
+    assert "there is nothing to import" in ran.err
+
+
 async def test_a_project_that_cannot_be_resolved_is_left_out_unless_it_is_mapped(
     folklore: CommandLine, claude: Claude, tmp_path: Path
 ) -> None:

@@ -127,6 +127,14 @@ def _file_format(path: Path) -> str:
     return read_format(path) or "jsonl"
 
 
+_LOOKED_FOR = {
+    "claude-memory": "notes of Claude Code (CLAUDE.md, projects/*/memory/*.md)",
+    "git": "commits or decision records that give reasons",
+    "markdown": "Markdown pages",
+    "rules": "rules for assistants (AGENTS.md, CLAUDE.md, .cursor/rules and the like)",
+}
+
+
 def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Target]:
     """Return the targets of a source, or of several pages, in one of the formats of a path. Raises InvalidInput."""
     if form == "web":
@@ -137,13 +145,10 @@ def targets_of(form: str, sources: Sequence[str], options: Options) -> list[Targ
     else:
         targets = list(_READERS[form](_existing(form, sources[0]), options))
     if not targets:
-        if form == "git":
-            files = "commits or decision records that give reasons"
-        else:
-            files = f"files of the format {form}"
+        looked_for = _LOOKED_FOR.get(form, f"files of the format {form}")
         raise InvalidInput(
             "FILE",
-            f"{sources[0]} has no {files}.",
+            f"{sources[0]} has no {looked_for}; there is nothing to import.",
             hint="--format names another format.",
         )
     return [
