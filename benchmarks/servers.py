@@ -55,8 +55,8 @@ def stdio() -> None:
 
     from folklore import log
     from folklore.app import App
-    from folklore.bridge.bridge import Bridge
-    from folklore.bridge.stdio import claim_stdout
+    from folklore.client.bridge import Bridge
+    from folklore.client.stdio import claim_stdout
     from folklore.config import load_settings
     from folklore.mcp import in_memory
     from folklore.mcp.server import build_server

@@ -21,9 +21,9 @@ import click
 
 from benchmarks.store import open_store
 from folklore.app import App
+from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RankingRequest, RecallRequest
-from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.service import Service
 from folklore.model import Draft
 

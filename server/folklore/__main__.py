@@ -3,9 +3,9 @@
 import os
 import sys
 
+from folklore.client.forked import exit_code
+from folklore.client.session_start import answered
 from folklore.lazy import Lazy
-from folklore.local.forked import exit_code
-from folklore.local.session_start import answered
 
 cli = Lazy("folklore.cli.main")  # the start of a session need not wait for it
 

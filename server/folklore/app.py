@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.background import in_background
+from folklore.client.code.working_copy import WorkingCopy
+from folklore.client.project import project_namespace
+from folklore.client.surroundings import local_zone, working_copy
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, still_starting
-from folklore.lazy import Lazy, tzlocal
-from folklore.memory.code.working_copy import WorkingCopy
+from folklore.errors import FolkloreError, still_starting
+from folklore.lazy import Lazy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
 from folklore.model import Caller
-from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
-from folklore.text.dates.zones import zone_named
 
 if TYPE_CHECKING:
-    from folklore import runtime
+    from folklore import disk, runtime
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.events.usage import UsageEntry
-    from folklore.engine import disk, upgrade
+    from folklore.engine import upgrade
     from folklore.jobs import scheduler as jobs
     from folklore.memory import context as contexts, usage
     from folklore.memory.context import MemoryContext, RequestContext
@@ -39,7 +37,7 @@ else:  # they import the database driver or numpy: a server answers tools/list b
     jobs = Lazy("folklore.jobs.scheduler")
     contexts = Lazy("folklore.memory.context")
     usage = Lazy("folklore.memory.usage")
-    disk = Lazy("folklore.engine.disk")
+    disk = Lazy("folklore.disk")
     upgrade = Lazy("folklore.engine.upgrade")
 
 # A request waits so long for a start: clients wait for a minute.
@@ -279,34 +277,6 @@ class App:
         if "usage" in vars(self):
             await self.usage.close()
         await parts.close()
-
-
-def working_copy(settings: Settings) -> WorkingCopy:
-    """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
-    project = cache(
-        lambda: project_namespace(working_directory(os.environ), settings.remote)
-    )
-    return WorkingCopy(
-        lambda: working_directory(os.environ), lambda: settings.namespace or project()
-    )
-
-
-def local_zone(settings: Settings) -> ZoneInfo:
-    """Return the time zone of who runs this process: the setting, else the machine's; UTC if its name is unknown.
-
-    Raises ConfigInvalid for a setting that is no time zone.
-    """
-    if settings.time_zone is not None:
-        try:
-            return zone_named(settings.time_zone, "time_zone")
-        except InvalidInput as error:
-            raise ConfigInvalid(
-                "time_zone", "is not a time zone.", hint=error.hint
-            ) from None
-    # files that contradict each other, or a TZ without a name
-    with suppress(ZoneInfoNotFoundError, InvalidInput):
-        return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")
-    return ZoneInfo("UTC")
 
 
 def _failed(task: asyncio.Task[Runtime]) -> bool:

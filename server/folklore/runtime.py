@@ -17,6 +17,7 @@ from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
+from folklore.disk import DataGuard, require_space
 from folklore.embedding.factory import (
     build_embedder,
     changed_settings,
@@ -25,7 +26,6 @@ from folklore.embedding.factory import (
 )
 from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.engine import Engine, OlderData
-from folklore.engine.disk import DataGuard, require_space
 from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions

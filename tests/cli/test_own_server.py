@@ -20,8 +20,8 @@ import httpx
 import pytest
 from mcp import Client
 
-from folklore.local import server as local
-from folklore.local.server import LocalServer
+from folklore.client import local_server as local
+from folklore.client.local_server import LocalServer
 from folklore.text.names import former
 from tests.commands import Ran
 from tests.servers import (

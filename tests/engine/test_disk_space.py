@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from folklore.app import App
-from folklore.cli.client import HttpClient
+from folklore.client.http_client import HttpClient
+from folklore.client.local_server import LocalServer
 from folklore.config import Settings
 from folklore.contract.memories import ForgetRequest, StoreRequest
 from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
-from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, require_space
+from folklore.disk import LEAST_FREE, LITTLE_FREE, require_space
 from folklore.errors import DatabaseUnavailable, DiskFull
 from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
-from folklore.local.server import LocalServer
 from folklore.model import Draft
 from tests.person import contents
 from tests.waiting import STUCK

@@ -140,7 +140,7 @@ def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
             and node.value.id == "sys")
     }  # fmt: skip
 
-    assert talking == {"cli", "local"}
+    assert talking == {"cli", "client"}
 
 
 def test_broad_excepts_are_only_at_the_edges() -> None:

@@ -43,7 +43,7 @@ APPLIED: Mapping[str, set[str]] = {
 }
 # Modules whose patterns read nothing that a writer of memories wrote.
 OUR_OWN_TEXTS: Mapping[str, str] = {
-    "clients": "the settings of assistants on the user's own machine",
+    "client.assistants": "the settings of assistants on the user's own machine",
     "config": "the operator's settings",
     "db": "our own SQL, and the answers of Postgres",
     "engine": "files of the kernel and of Postgres",

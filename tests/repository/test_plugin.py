@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from folklore import __version__
-from folklore.clients.known import CLIENTS
-from folklore.clients.plugin import files_of, hooks_of
+from folklore.client.assistants.known import CLIENTS
+from folklore.client.assistants.plugin import files_of, hooks_of
 from folklore.mcp.hook import HIDDEN_TOOLS, HookArguments
 from tests import ROOT
 

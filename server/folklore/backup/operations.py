@@ -27,7 +27,7 @@ from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
 from folklore.db.migrate import migrate, migrations, server_info
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
-from folklore.engine.disk import free_space
+from folklore.disk import free_space
 from folklore.errors import Conflict, Refused, SchemaAhead
 from folklore.phases import phase
 

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 import click
 
 from folklore import log
-from folklore.app import local_zone, running
-from folklore.cli.client import HttpClient
+from folklore.app import running
+from folklore.client.http_client import HttpClient
+from folklore.client.local_server import LocalServer
+from folklore.client.surroundings import local_zone
 from folklore.config import Settings, load_settings
 from folklore.contract.requests import Result, Returns
 from folklore.errors import InvalidInput
-from folklore.local.server import LocalServer
 from folklore.memory.service import Service
 from folklore.phases import phase
 

@@ -21,18 +21,18 @@ from typing import Any, NoReturn
 
 from folklore.cli import screen
 from folklore.cli.main import outcome
-from folklore.local import forked
+from folklore.client import forked
 
 _MODULES = (
     *(
-        "bridge.bridge",
-        "bridge.stdio",
+        "client.bridge",
+        "client.stdio",
         "cli.daily.injected",
         "cli.daily.read",
         "cli.daily.stale",
         "cli.daily.status",
     ),
-    *("cli.daily.undo", "cli.daily.write", "memory.service.bridged_code"),
+    *("cli.daily.undo", "cli.daily.write", "client.code.bridged_code"),
 )
 # In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
 _RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp")

@@ -13,11 +13,11 @@ from uuid import UUID
 import click
 
 from folklore.cli.context import settings_of, with_operations
+from folklore.client import forked
 from folklore.contract.endings import whole_ids
 from folklore.contract.ids import id_or_ending
 from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import InvalidInput
-from folklore.local import forked
 
 Value = TypeVar("Value")
 

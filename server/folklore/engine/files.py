@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from folklore.engine.disk import LEAST_FREE, free_space
+from folklore.disk import LEAST_FREE, free_space
 from folklore.errors import DiskFull, EngineFailed
 
 # A process id that no system assigns. Postgres takes a lock file with this id for the file of a dead server.

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from folklore.disk import free_space
 from folklore.engine.account import Account
 from folklore.engine.binaries import MAJOR, Binaries, installed_binaries
 from folklore.engine.cluster import REPLACED_FILE, version_on_disk
-from folklore.engine.disk import free_space
 from folklore.engine.files import EnginePaths, append_to_log, sync
 from folklore.errors import DiskFull, EngineFailed
 

@@ -13,7 +13,7 @@ from mcp.server.auth.provider import AccessToken
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore.clients.known import TOKEN_VARIABLE
+from folklore.client.assistants.known import TOKEN_VARIABLE
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.error_responses import failure, too_often
 from folklore.http.limits import PROBES, Rate

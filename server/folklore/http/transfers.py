@@ -10,6 +10,7 @@ from functools import partial
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from folklore.contract.lines import decoded
 from folklore.contract.requests import read_request
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import (
@@ -23,7 +24,6 @@ from folklore.http.error_responses import failure
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service
-from folklore.memory.transfer.formats.line import decoded
 from folklore.memory.transfer.importer import import_chunks
 
 # At once: an export holds a connection to the database for as long as its reader takes.

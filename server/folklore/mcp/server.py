@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from folklore import __version__
+from folklore.client.code.calls import ANCHORS, anchors_json, memories_of
 from folklore.contract.arguments import given
 from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import FolkloreError, field_errors
@@ -20,7 +21,6 @@ from folklore.mcp.spans import Spans
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.service import Service
-from folklore.memory.service.code import ANCHORS, anchors_json, memories_of
 from folklore.text.hooks.marks import json_text
 
 log = logging.getLogger(__name__)  # structlog would delay the start

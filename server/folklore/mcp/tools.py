@@ -47,7 +47,7 @@ from folklore.errors import InvalidInput
 from folklore.mcp import schemas
 from folklore.model import FIELDS, Answer, Draft, Field as FieldDeclaration, Unreadable
 
-# The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
+# The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (client/bridge.py).
 _CALL_IDS = ("claudecode/toolUseId", "folklore/callId")
 _SESSION_ID = "folklore/sessionId"
 # Longest id of a client that is taken.

@@ -16,6 +16,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
+from folklore.client.code.working_copy import WorkingCopy
 from folklore.config import Moment
 from folklore.contract.health import BackupInfo
 from folklore.contract.jobs import RunReport
@@ -32,7 +33,6 @@ from folklore.memory.caches import (
     StatisticsCache,
     ToldSessions,
 )
-from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.permissions import require
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.phases import Advance

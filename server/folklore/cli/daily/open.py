@@ -16,11 +16,11 @@ from urllib.parse import quote
 
 import click
 
-from folklore.cli.client import HttpClient
 from folklore.cli.context import call, local_server, settings_of, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line
-from folklore.clients.credentials import normalised
+from folklore.client.credentials import normalised
+from folklore.client.http_client import HttpClient
 from folklore.config import Settings
 from folklore.contract.people import CreateLinkRequest
 from folklore.errors import Refused, Unavailable

@@ -10,7 +10,6 @@ from uuid import UUID
 
 import click
 
-from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
@@ -24,6 +23,9 @@ from folklore.cli.output import (
     time_text,
     wants_json,
 )
+from folklore.client.code.calls import confirmation
+from folklore.client.code.working_copy import WorkingCopy
+from folklore.client.surroundings import working_copy
 from folklore.contract.hooks import Statement, StatementsRequest
 from folklore.contract.ids import short
 from folklore.contract.memories import (
@@ -38,9 +40,7 @@ from folklore.contract.memories import (
 from folklore.contract.requests import Operations
 from folklore.contract.review import DISTINCT, ReviewItem, ReviewReason, ReviewRequest
 from folklore.errors import FolkloreError, NotFound
-from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.records.decisions import DECISIONS, Decision, decide
-from folklore.memory.service.code import confirmation
 from folklore.model import Draft, Memory
 from folklore.phases import phase
 from folklore.text.dates.byline import byline

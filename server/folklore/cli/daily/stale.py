@@ -5,18 +5,18 @@ from uuid import UUID
 
 import click
 
-from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list, with_ids
 from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import one_line, print_either, print_line, print_stale
+from folklore.client.code.calls import confirmation, stale_memories
+from folklore.client.code.working_copy import WorkingCopy
+from folklore.client.surroundings import working_copy
 from folklore.contract.ids import short
 from folklore.contract.memories import record_json, stale_json
 from folklore.contract.recall import recalled_json
 from folklore.contract.requests import Operations
 from folklore.errors import InvalidInput, NotFound
-from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.service.code import confirmation, stale_memories
 from folklore.model import Memory, Recalled
 
 

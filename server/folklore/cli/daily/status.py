@@ -24,6 +24,7 @@ from folklore.cli.output import (
     time_text,
 )
 from folklore.cli.screen import paged
+from folklore.client.project import project_namespace, working_directory
 from folklore.config import Settings
 from folklore.contract.health import Status, StatusRequest
 from folklore.contract.jobs import JobsRequest
@@ -33,7 +34,6 @@ from folklore.contract.requests import Operations, without_nulls
 from folklore.contract.review import DONE, Event, LogRequest
 from folklore.errors import NotFound
 from folklore.model import JobState, Memory, NamespaceStatus
-from folklore.project import project_namespace, working_directory
 from folklore.text import names
 from folklore.text.amounts import amount
 

@@ -21,9 +21,9 @@ from folklore.db.migrate import (
     server_info,
 )
 from folklore.db.requirements import refuse
+from folklore.disk import LEAST_FREE, free_space
 from folklore.engine import Engine
 from folklore.engine.binaries import MAJOR
-from folklore.engine.disk import LEAST_FREE, free_space
 from folklore.errors import InvalidInput, Unavailable
 from folklore.runtime import database_address, start_engine
 

@@ -19,6 +19,7 @@ from folklore.cli.operate.config import masked
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_checks, print_either
+from folklore.client.project import fork_advice, project_namespace, working_directory
 from folklore.config import Settings
 from folklore.contract.health import Check
 from folklore.contract.memories import StoreRequest
@@ -38,6 +39,7 @@ from folklore.db.migrate import (
 from folklore.db.requirements import refuse
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
+from folklore.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.embedding.factory import (
     build_embedder,
     configured_choice,
@@ -45,7 +47,6 @@ from folklore.embedding.factory import (
 )
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
-from folklore.engine.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
@@ -54,7 +55,6 @@ from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.namespaces.kept import kept_name
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft
-from folklore.project import fork_advice, project_namespace, working_directory
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory

@@ -11,11 +11,8 @@ from typing import Any
 import click
 
 from folklore.cli.context import operations_of, settings_of
-from folklore.config import Settings
-from folklore.contract.hooks import HookAnswer, HookRequest
-from folklore.engine.files import EnginePaths
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
-from folklore.local.session_start import (
+from folklore.client.project import project_namespace
+from folklore.client.session_start import (
     SECONDS,
     away,
     printed,
@@ -24,8 +21,11 @@ from folklore.local.session_start import (
     refused,
     request_of_cursor,
 )
+from folklore.config import Settings
+from folklore.contract.hooks import HookAnswer, HookRequest
+from folklore.engine.files import EnginePaths
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.log import get_logger
-from folklore.project import project_namespace
 
 log = get_logger(__name__)
 

@@ -15,13 +15,19 @@ import click
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json, one_of
 from folklore.cli.output import print_either, print_line, wants_json
-from folklore.clients import changes, plugin
-from folklore.clients.credentials import normalised, read_token, save_token
-from folklore.clients.editing import HOOKS, EditError
-from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
+from folklore.client.assistants import changes, plugin
+from folklore.client.assistants.editing import HOOKS, EditError
+from folklore.client.assistants.known import (
+    CLIENTS,
+    TOKEN_VARIABLE,
+    Client,
+    Machine,
+    Remote,
+)
+from folklore.client.credentials import normalised, read_token, save_token
+from folklore.client.project import project_namespace, repository_root
 from folklore.config import Settings, expanded, known_home
 from folklore.errors import FolkloreError, InvalidInput, NotFound
-from folklore.project import project_namespace, repository_root
 
 _SAYS = {
     "added": "added to {file}",

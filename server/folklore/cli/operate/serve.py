@@ -16,36 +16,37 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from folklore import telemetry
-from folklore.app import App, working_copy
-from folklore.bridge.connections import Message
+from folklore.app import App
 from folklore.cli import forkserver
-from folklore.cli.client import LOCAL_URL, request_headers, token_for
 from folklore.cli.context import (
     found_server,
     has_own_process,
     local_server,
     settings_of,
 )
-from folklore.clients.credentials import normalised
+from folklore.client.connections import Message
+from folklore.client.credentials import normalised
+from folklore.client.http_client import LOCAL_URL, request_headers, token_for
+from folklore.client.local_server import LocalServer
+from folklore.client.surroundings import working_copy
 from folklore.config import Settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.lazy import Lazy
-from folklore.local.server import LocalServer
 
 if TYPE_CHECKING:
     from folklore import engine
-    from folklore.bridge import bridge, remote, stdio
+    from folklore.client import bridge, remote, stdio
+    from folklore.client.code import bridged_code
     from folklore.http.server import (
         beside as http_beside,
         local as http_local,
         serve as http_serve,
     )
     from folklore.mcp import in_memory, server as mcp_server
-    from folklore.memory.service import bridged_code
 else:  # one process needs few of them
     bridge, remote, stdio = map(
         Lazy,
-        ("folklore.bridge.bridge", "folklore.bridge.remote", "folklore.bridge.stdio"),
+        ("folklore.client.bridge", "folklore.client.remote", "folklore.client.stdio"),
     )
     engine = Lazy("folklore.engine")
     http_beside = Lazy("folklore.http.server.beside")
@@ -53,7 +54,7 @@ else:  # one process needs few of them
     http_serve = Lazy("folklore.http.server.serve")
     in_memory = Lazy("folklore.mcp.in_memory")
     mcp_server = Lazy("folklore.mcp.server")
-    bridged_code = Lazy("folklore.memory.service.bridged_code")
+    bridged_code = Lazy("folklore.client.code.bridged_code")
 
 
 @click.command()

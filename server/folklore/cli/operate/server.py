@@ -9,10 +9,10 @@ import click
 from folklore.cli.context import CONNECT_SECONDS, found_server, local_settings
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line
+from folklore.client.local_server import Running
 from folklore.config import Settings
 from folklore.engine import Engine
 from folklore.errors import Refused, Unavailable
-from folklore.local.server import Running
 
 _STOP_SECONDS = 30.0
 _LOG_LINES = 50

@@ -12,16 +12,16 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from folklore import __version__
-from folklore.cli.client import HttpClient, Reply, token_for
-from folklore.clients.credentials import normalised
-from folklore.clients.known import CLIENTS, Client, Machine
-from folklore.clients.plugin import installation
+from folklore.client.assistants.known import CLIENTS, Client, Machine
+from folklore.client.assistants.plugin import installation
+from folklore.client.credentials import normalised
+from folklore.client.http_client import HttpClient, Reply, token_for
+from folklore.client.project import fork_advice, working_directory
 from folklore.config import Settings, is_loopback
 from folklore.contract.health import Check, ChecksRequest
 from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.health.checks import Checks, Doubt
-from folklore.project import fork_advice, working_directory
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 

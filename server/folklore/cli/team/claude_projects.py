@@ -14,7 +14,7 @@ from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 
-from folklore.project import project_namespace
+from folklore.client.project import project_namespace
 from folklore.text import names
 
 _REPLACED = re.compile(r"[^a-zA-Z0-9]")

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from folklore.cli.team.claude_projects import ClaudeProjects, encoded
 from folklore.cli.team.web_pages import web_pages
+from folklore.client.project import project_namespace, repository_root
 from folklore.config import expanded, known_home
+from folklore.contract.lines import Lines, numbered
 from folklore.contract.namespaces import ListNamespacesRequest
 from folklore.contract.people import CallerInfo, ListTokensRequest
 from folklore.contract.requests import Operations
@@ -21,11 +23,9 @@ from folklore.memory.transfer.formats.conversations import (
     conversation_lines,
     is_conversations,
 )
-from folklore.memory.transfer.formats.line import Lines, numbered
 from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
 from folklore.memory.transfer.formats.recognition import read_format
 from folklore.model import Token
-from folklore.project import project_namespace, repository_root
 from folklore.text import names
 
 # The user's own notes in the configuration of Claude Code, and files by which that folder is known.

@@ -22,6 +22,7 @@ from folklore.cli.team.import_targets import (
     found_format,
     targets_of,
 )
+from folklore.client.project import project_namespace, working_directory
 from folklore.contract.people import CallerRequest
 from folklore.contract.transfer import Failure, ImportRequest, PagesRead, Report
 from folklore.errors import InvalidInput, Unavailable
@@ -32,7 +33,6 @@ from folklore.memory.transfer.formats.recognition import (
     refuse_unreadable,
 )
 from folklore.phases import phase
-from folklore.project import project_namespace, working_directory
 from folklore.text import names
 from folklore.text.amounts import amount
 

@@ -13,7 +13,6 @@ from urllib.parse import urlsplit
 import click
 
 from folklore import pip_install
-from folklore.cli.client import HttpClient, NotCarriedOut
 from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
@@ -26,13 +25,14 @@ from folklore.cli.options import (
 )
 from folklore.cli.output import print_checks, print_either, print_line, wants_json
 from folklore.cli.team.admin import warn_unusable
-from folklore.clients.authorities import drop_authority, keep_authority
-from folklore.clients.credentials import (
+from folklore.client.authorities import drop_authority, keep_authority
+from folklore.client.credentials import (
     delete_token,
     normalised,
     read_token,
     save_token,
 )
+from folklore.client.http_client import HttpClient, NotCarriedOut
 from folklore.config import Settings, is_loopback
 from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable

@@ -9,9 +9,9 @@ from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 
+from folklore.client.local_server import Bound, LocalServer
 from folklore.http.server.local import serving_beside
 from folklore.http.server.serve import Beside
-from folklore.local.server import Bound, LocalServer
 from folklore.log import get_logger
 
 log = get_logger(__name__)

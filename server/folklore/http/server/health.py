@@ -18,7 +18,7 @@ from folklore.background import in_background
 from folklore.db.distribute import SilentNode, silent_nodes
 from folklore.db.migrate import check_requirements, check_schema
 from folklore.db.stores.callers.principals import Principals
-from folklore.engine.disk import LITTLE_FREE, free_space
+from folklore.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
 from folklore.log import get_logger
 from folklore.runtime import Runtime

@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from folklore import telemetry
 from folklore.app import App
 from folklore.background import in_background
+from folklore.client.local_server import LocalServer
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.http.error_responses import Path
@@ -50,7 +51,6 @@ from folklore.http.server.serve import (
 )
 from folklore.http.transfers import Exports
 from folklore.lazy import Lazy
-from folklore.local.server import LocalServer
 from folklore.log import get_logger
 from folklore.memory.auth.current_caller import calling, current_caller
 from folklore.memory.auth.token_watch import TokenWatch

@@ -28,7 +28,7 @@ from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
 from folklore.config import is_loopback
-from folklore.engine.disk import free_space
+from folklore.disk import free_space
 from folklore.errors import FolkloreError, Refused
 from folklore.http.error_responses import failure
 from folklore.http.server.peers import FORWARDED

@@ -23,7 +23,7 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
-from folklore.clients.credentials import save_token
+from folklore.client.credentials import save_token
 from folklore.config import Settings, expanded, is_loopback
 from folklore.contract.people import CreateTokenRequest
 from folklore.errors import ConfigInvalid

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from folklore.client.code.working_copy import Anchor
 from folklore.contract.ids import short
 from folklore.db.stores.events.injections import Injections, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
-from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.ids import new_id

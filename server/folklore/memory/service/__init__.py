@@ -7,20 +7,20 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
+from folklore.client.code.calls import mark, prepare
 from folklore.contract.requests import Result, Returns
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError
 from folklore.lazy import Lazy
-from folklore.memory.service.code import mark, prepare
 from folklore.model import Caller
 from folklore.phases import Advance, phase
 
 if TYPE_CHECKING:  # imports the database driver
+    from folklore.contract.lines import Lines
     from folklore.memory.context import RequestContext
     from folklore.memory.namespaces import kept
     from folklore.memory.service import operations
     from folklore.memory.transfer import export, importer
-    from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.usage import UsageRecorder
 else:
     operations = Lazy("folklore.memory.service.operations")

@@ -11,6 +11,7 @@ from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.background import in_thread, on_texts
+from folklore.contract.lines import Lines, SourceLine, chunks_of
 from folklore.contract.memories import ForgetRequest
 from folklore.contract.transfer import ImportRequest
 from folklore.db.stores.transfer import (
@@ -41,7 +42,6 @@ from folklore.memory.transfer.conflicts import (
     Resolution,
     resolve,
 )
-from folklore.memory.transfer.formats.line import Lines, SourceLine, chunks_of
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import (
     Header,

@@ -8,9 +8,10 @@ import changes only the records that changed.
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
 
+from folklore.contract.lines import Lines
 from folklore.contract.transfer import OnConflict
 from folklore.memory.transfer.formats.graph import graph_lines
-from folklore.memory.transfer.formats.line import Lines, json_lines
+from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.formats.records import mem0_lines, service_lines
 
 # Formats of one file, which stdin can be.

@@ -6,8 +6,8 @@ from itertools import islice
 from pathlib import Path
 from time import monotonic
 
+from folklore.client.code.git import Commit, Git, GitFailed
 from folklore.errors import InvalidInput
-from folklore.memory.code.git import Commit, Git, GitFailed
 from folklore.memory.transfer.formats.line import cues_of, id_of, line_of
 
 _SECONDS = 60.0  # for git, in a large repository

@@ -19,13 +19,11 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
+from folklore.contract.lines import Lines, Raw, SourceLine
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.json_values import JsonValues
 from folklore.memory.transfer.formats.line import (
     IGNORED,
-    Lines,
-    Raw,
-    SourceLine,
     cues_of,
     id_of,
     line_of,

@@ -10,16 +10,10 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
+from folklore.contract.lines import Lines, Raw
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.json_values import json_records, listed
-from folklore.memory.transfer.formats.line import (
-    IGNORED,
-    Lines,
-    Raw,
-    id_of,
-    line_of,
-    record_lines,
-)
+from folklore.memory.transfer.formats.line import IGNORED, id_of, line_of, record_lines
 from folklore.memory.transfer.formats.records import ForeignFields, decoded_json
 
 _SYSTEM = "mcp-memory"

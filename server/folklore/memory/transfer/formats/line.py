@@ -2,12 +2,12 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import islice
-from typing import Any, BinaryIO, NamedTuple, cast
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.errors import FolkloreError, InvalidInput, Refused, error_from_code
+from folklore.contract.lines import Lines, Raw, SourceLine
+from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.encodings import unpacked
 from folklore.memory.transfer.formats.json_values import (
     JsonRecord,
@@ -17,7 +17,6 @@ from folklore.memory.transfer.formats.json_values import (
     values_of_line,
 )
 from folklore.text.cues import phrase
-from folklore.text.secrets.finder import SearchEnded, find
 from folklore.text.tags import kind_of
 
 # The field of a line that names what the reader of another format left out.
@@ -28,43 +27,6 @@ _NEXT_OBJECT = re.compile(rb"\}\s*(?:,\s*)?\{")
 _AWAY = ("deleted", "archived", "paused", "trashed")
 _IN_FORCE = ("active", "enabled", "current")
 _STATE_FIELDS = ("state", "status")
-# A line in the format of an export, or the error of a record that cannot become one.
-Raw = bytes | InvalidInput
-
-
-class SourceLine(NamedTuple):
-    """A line with its number, and for messages its file and the line there on which its text begins."""
-
-    number: int
-    raw: Raw
-    file: str = ""
-    begins: int = 0
-
-    def place(self, error: FolkloreError | None = None) -> str:
-        """Return file and line for messages; for a secret the line that it is on."""
-        if not self.begins:
-            return self.file
-        line = self.begins
-        if isinstance(error, Refused) and isinstance(self.raw, bytes):
-            content = str(json.loads(self.raw).get("content", ""))
-            line += _lines_before_secret(content)
-        return f"{self.file}:{line}"
-
-
-def _lines_before_secret(content: str) -> int:
-    try:
-        secrets = find(content)
-    except SearchEnded:
-        return 0
-    return content.count("\n", 0, secrets[0].start) if secrets else 0
-
-
-Lines = Iterator[SourceLine]
-
-
-def numbered(lines: Iterable[Raw]) -> Lines:
-    """Give lines their numbers, from 1."""
-    return (SourceLine(number, raw) for number, raw in enumerate(lines, start=1))
 
 
 def json_lines(source: BinaryIO) -> Lines:
@@ -142,50 +104,6 @@ def is_state(name: str, value: object) -> bool:
 
 def _flags(state: str) -> tuple[str, ...]:
     return state, f"is_{state}", f"is{state.title()}", f"{state}_at"
-
-
-def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
-    """Yield the lines of a source, so many at once. Raises InvalidInput if it cannot be read any further."""
-    try:
-        while chunk := list(islice(lines, most)):
-            yield chunk
-    except OSError as error:
-        raise InvalidInput(
-            "FILE", f"cannot be read any further ({error.strerror})."
-        ) from error
-
-
-def encoded(lines: Iterable[SourceLine]) -> bytes:
-    """Return lines as they are sent to a server: number and place, a tab, and the line or its error."""
-    return b"".join(
-        json.dumps(
-            (
-                number,
-                file,
-                begins,
-                None if isinstance(raw, bytes) else (raw.message, raw.hint),
-            )
-        ).encode()
-        + b"\t%s\n" % (raw.rstrip(b"\n") if isinstance(raw, bytes) else b"")
-        for number, raw, file, begins in lines
-    )
-
-
-def decoded(line: bytes) -> SourceLine:
-    """Return a line that a client has sent. Raises InvalidInput."""
-    head, _, raw = line.partition(b"\t")
-    try:
-        number, file, begins, error = json.loads(head)
-        given = (
-            cast("InvalidInput", error_from_code(InvalidInput.code, *error))
-            if error
-            else raw
-        )
-        return SourceLine(int(number), given, str(file), int(begins))
-    except (ValueError, TypeError, OverflowError, RecursionError):
-        raise InvalidInput(
-            "body", "is not what `folklore import` of this version sends."
-        ) from None
 
 
 def skipped_line(reason: str, left_out: Iterable[str] = ()) -> bytes:

@@ -18,6 +18,7 @@ from uuid import UUID
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from folklore.contract.lines import Lines, SourceLine, decoded, encoded
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.encodings import encoding_of
 from folklore.memory.transfer.formats.front_matter import (
@@ -25,11 +26,7 @@ from folklore.memory.transfer.formats.front_matter import (
     read_front_matter,
 )
 from folklore.memory.transfer.formats.line import (
-    Lines,
-    SourceLine,
     cues_of,
-    decoded,
-    encoded,
     id_of,
     line_of,
     skipped_line,

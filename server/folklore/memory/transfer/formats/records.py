@@ -17,12 +17,11 @@ from contextlib import suppress
 from datetime import UTC, datetime, time
 from typing import Any, BinaryIO
 
+from folklore.contract.lines import Lines, Raw
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.json_values import json_records, listed
 from folklore.memory.transfer.formats.line import (
     IGNORED,
-    Lines,
-    Raw,
     id_of,
     is_state,
     line_of,

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from folklore.app import App
+from folklore.client.code import working_copy
+from folklore.client.code.bridged_code import BridgedCode
+from folklore.client.code.calls import ANCHORS
 from folklore.config import Settings
 from folklore.mcp.server import build_server
-from folklore.memory.code import working_copy
 from folklore.memory.context import MemoryContext
 from folklore.memory.service import Service
-from folklore.memory.service.bridged_code import BridgedCode
-from folklore.memory.service.code import ANCHORS
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures

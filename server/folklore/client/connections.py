@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
-from folklore.clients.authorities import tls_context
-from folklore.local.server import LocalServer
+from folklore.client.authorities import tls_context
+from folklore.client.local_server import LocalServer
 from folklore.proxies import proxy_for
 
 Message = dict[str, Any]

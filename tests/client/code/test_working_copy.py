@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.memory.code import working_copy as module
-from folklore.memory.code.git import GitFailed
-from folklore.memory.code.working_copy import Anchor, Tied, WorkingCopy
+from folklore.client.code import working_copy as module
+from folklore.client.code.git import GitFailed
+from folklore.client.code.working_copy import Anchor, Tied, WorkingCopy
 from folklore.model import Stale
 from folklore.text.paths import is_inside, plain_path
 from tests.repositories import Repository, git_without_settings, new_repository  # noqa: F401

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from folklore.local.server import LocalServer, home_of
+from folklore.client.local_server import LocalServer, home_of
 
 # Clients drop the answer of a hook after five seconds.
 SECONDS = 4.0

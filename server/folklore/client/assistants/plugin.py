@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from folklore.clients.changes import (
+from folklore.client.assistants.changes import (
     Action,
     Change,
     merged,
@@ -21,8 +21,8 @@ from folklore.clients.changes import (
     uninstall,
     write,
 )
-from folklore.clients.editing import HOOKS, NAME
-from folklore.clients.known import Client, Machine
+from folklore.client.assistants.editing import HOOKS, NAME
+from folklore.client.assistants.known import Client, Machine
 from folklore.errors import Conflict
 
 _COMMAND = "folklore"
@@ -140,10 +140,10 @@ def write_folder(change: FolderChange) -> None:
 
 def _tree() -> Path:
     """Return the folder of the plugin: in the package, or in a checkout next to it."""
-    packaged = Path(__file__).parents[1] / "plugin"
+    packaged = Path(__file__).parents[2] / "plugin"
     if packaged.is_dir():
         return packaged
-    return Path(__file__).parents[3] / "plugin"
+    return Path(__file__).parents[4] / "plugin"
 
 
 def _rendered(path: Path, command: Sequence[str]) -> bytes:

@@ -14,6 +14,8 @@ from uuid import UUID
 
 from pydantic import TypeAdapter, ValidationError
 
+from folklore.client.code.git import GitFailed
+from folklore.client.code.working_copy import Anchor, WorkingCopy
 from folklore.contract.compact import JsonDict
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import (
@@ -28,8 +30,6 @@ from folklore.contract.memories import (
 from folklore.contract.people import CallerRequest
 from folklore.contract.requests import without_nulls
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.code.git import GitFailed
-from folklore.memory.code.working_copy import Anchor, WorkingCopy
 from folklore.model import Answer, Draft, Memory, Recalled, Stale
 from folklore.text.arguments import is_nothing
 from folklore.text.paths import MAX_PATHS, ROOT

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import quote, urlsplit
 
-from folklore.clients.whole_file import replace_file
+from folklore.client.whole_file import replace_file
 from folklore.config import home_directory
 from folklore.errors import ConfigInvalid, InvalidInput, Unavailable
 

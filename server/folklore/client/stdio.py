@@ -7,8 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from folklore.background import in_thread
-from folklore.bridge.connections import Message
-from folklore.local import forked
+from folklore.client import forked
+from folklore.client.connections import Message
 from folklore.text.lines import LineReader, LongLine
 
 _CHUNK = 65_536

@@ -5,8 +5,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from folklore.memory.code.working_copy import WorkingCopy
-from folklore.memory.service.code import ANCHORS, marked_json, tied_json
+from folklore.client.code.calls import ANCHORS, marked_json, tied_json
+from folklore.client.code.working_copy import WorkingCopy
 from folklore.text.hooks.marks import json_text
 
 Json = dict[str, Any]

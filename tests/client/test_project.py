@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from folklore.project import (
+from folklore.client.project import (
     project_namespace,
     repository_root,
     upstream_namespace,

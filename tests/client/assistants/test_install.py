@@ -12,8 +12,8 @@ import pytest
 
 from folklore.cli import main
 from folklore.cli.operate.install import own_command
-from folklore.clients.credentials import read_token
-from folklore.clients.known import CLIENTS, Machine
+from folklore.client.assistants.known import CLIENTS, Machine
+from folklore.client.credentials import read_token
 from tests.repositories import repository_of
 
 URL = "https://folklore.example.com"
@@ -50,7 +50,7 @@ def bare_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
             monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("PATH", f"{home / 'bin'}:/usr/bin:/bin")
-    monkeypatch.setattr("folklore.clients.known.sys.platform", "linux")
+    monkeypatch.setattr("folklore.client.assistants.known.sys.platform", "linux")
     monkeypatch.chdir(home)
     return home
 

@@ -18,12 +18,12 @@ import asyncpg
 import pytest
 from mcp import Client, StdioServerParameters
 
-from folklore.bridge.bridge import REPEATABLE
-from folklore.clients.credentials import save_token
+from folklore.client.bridge import REPEATABLE
+from folklore.client.credentials import save_token
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
 from tests.certificates import issued
-from tests.clients.test_credentials import keyring  # noqa: F401 - the fixture
+from tests.client.assistants.test_credentials import keyring  # noqa: F401 - the fixture
 from tests.gate import Gate, gate
 from tests.mcp.test_stdio import Wire, most_resident, send_long_lines, wire
 from tests.repositories import Repository, repository_of

@@ -16,11 +16,15 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from urllib.parse import quote
 
 from folklore import __version__
-from folklore.app import local_zone, working_copy
 from folklore.background import in_thread
-from folklore.bridge.connections import Connections, NoAnswer
-from folklore.clients.credentials import normalised, read_token
+from folklore.client.code.calls import mark, prepare
+from folklore.client.connections import Connections, NoAnswer
+from folklore.client.credentials import normalised, read_token
+from folklore.client.local_server import LocalServer
+from folklore.client.project import project_namespace, working_directory
+from folklore.client.surroundings import local_zone, working_copy
 from folklore.config import Settings
+from folklore.contract.lines import Lines, chunks_of, encoded
 from folklore.contract.requests import (
     Request,
     Result,
@@ -31,16 +35,12 @@ from folklore.contract.requests import (
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.lazy import Lazy
-from folklore.local.server import LocalServer
-from folklore.memory.service.code import mark, prepare
-from folklore.memory.transfer.formats.line import Lines, chunks_of, encoded
 from folklore.phases import Advance, phase
-from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
-    from folklore.engine import disk
+    from folklore import disk
 else:
-    disk = Lazy("folklore.engine.disk")
+    disk = Lazy("folklore.disk")
 
 Value = TypeVar("Value")
 # Makes the body of a request piece by piece.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from folklore.clients.editing import HookFile, Section
+from folklore.client.assistants.editing import HookFile, Section
 from folklore.config import user_home
 
 TOKEN_VARIABLE = "FOLKLORE_TOKEN"  # noqa: S105 - the name of a variable

@@ -22,7 +22,7 @@ from pathlib import Path
 from time import monotonic
 
 from folklore.background import in_thread
-from folklore.memory.code.git import Change, Git, GitFailed
+from folklore.client.code.git import Change, Git, GitFailed
 from folklore.model import Memory, Stale
 from folklore.text.names import former, key
 from folklore.text.paths import ROOT, is_inside, plain_path

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from folklore.clients import credentials
-from folklore.clients.credentials import (
+from folklore.client import credentials
+from folklore.client.credentials import (
     delete_token,
     normalised,
     read_token,

@@ -5,7 +5,7 @@ import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
-from folklore.repository_files import repository_at
+from folklore.client.repository_files import repository_at
 from folklore.text import names
 
 ORIGIN = "origin"

@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeGuard
 
-from folklore.clients.editing import (
+from folklore.client.assistants.editing import (
     HOOKS,
     NAME,
     EditError,
@@ -19,7 +19,7 @@ from folklore.clients.editing import (
     HookFile,
     Section,
 )
-from folklore.clients.whole_file import replace_file
+from folklore.client.whole_file import replace_file
 from folklore.config import known_home
 from folklore.errors import Conflict, InvalidInput, Refused
 

@@ -8,8 +8,8 @@ import socket
 import sys
 from collections.abc import Mapping, Sequence
 
+from folklore.client.local_server import LocalServer, home_of
 from folklore.lazy import click
-from folklore.local.server import LocalServer, home_of
 
 # What users and assistants call many times a day, without an editor.
 _DAILY = (

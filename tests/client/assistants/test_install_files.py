@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.cli import main
-from folklore.clients.changes import install, is_ours, write
-from folklore.clients.editing import NAME, HookFile, Section
+from folklore.client.assistants.changes import install, is_ours, write
+from folklore.client.assistants.editing import NAME, HookFile, Section
 from folklore.errors import Conflict
-from tests.clients.test_install import bare_home, settings  # noqa: F401 - the fixture `home`
+from tests.client.assistants.test_install import bare_home, settings  # noqa: F401 - the fixture `home`
 from tests.repositories import repository_of
 
 SERVERS = Section("mcpServers")

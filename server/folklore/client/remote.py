@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from folklore import __version__
-from folklore.bridge.connections import Connections, Message, NoAnswer, Post, Response
+from folklore.client.connections import Connections, Message, NoAnswer, Post, Response
+from folklore.client.local_server import LocalServer
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
-from folklore.local.server import LocalServer
 
 Notify = Callable[[Message], None]
 
