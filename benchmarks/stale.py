@@ -21,9 +21,11 @@ import click
 
 from benchmarks.store import open_store
 from folklore.app import App
+from folklore.cli.context import OwnOperations
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RankingRequest, RecallRequest
+from folklore.contract.requests import Operations
 from folklore.memory.service import Service
 from folklore.model import Draft
 
@@ -121,15 +123,16 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
         click.echo(f"  {name:8} {median(values):6.1f} {min(values):6.1f}")
 
 
-def _service(app: App, copy: WorkingCopy | None) -> Service:
-    return Service(
-        open=lambda: app.context(
-            app.caller, lambda: "bench", lambda: "bench", copy=copy
-        ),
+def _service(app: App, copy: WorkingCopy | None) -> Operations:
+    service = Service(
+        open=lambda: app.context(app.caller, lambda: "bench", lambda: "bench"),
         caller=lambda: app.caller,
         namespace=lambda: "bench",
         usage=lambda: app.usage,
     )
+    if copy is None:
+        return service
+    return OwnOperations(service, copy)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -12,9 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from folklore.background import in_background
-from folklore.client.code.working_copy import WorkingCopy
-from folklore.client.project import project_namespace
-from folklore.client.surroundings import local_zone, working_copy
+from folklore.client.project import project_namespace, working_directory
+from folklore.client.surroundings import local_zone
 from folklore.config import Settings
 from folklore.errors import FolkloreError, still_starting
 from folklore.lazy import Lazy
@@ -92,7 +92,6 @@ class App:
                 self.caller,
                 self.namespace,
                 self.namespace,
-                copy=self.copy,
                 project_at=self.project_at,
             ),
             caller=lambda: self.caller,
@@ -100,18 +99,12 @@ class App:
             usage=lambda: self.usage,
         )
 
-    @cached_property
-    def copy(self) -> WorkingCopy:
-        """The working copy that this process works in; not that of callers over HTTP."""
-        return working_copy(self.settings)
-
     async def context(
         self,
         caller: Caller,
         namespace: Callable[[], str],
         project: Callable[[], str | None] = lambda: None,
         zone: tzinfo | None = None,
-        copy: WorkingCopy | None = None,
         project_at: Callable[[str], Awaitable[str]] | None = None,
     ) -> RequestContext:
         """Return the context of one request, once the parts run; the functions are those of RequestContext.
@@ -130,7 +123,6 @@ class App:
             project=project,
             retention=self.retention,
             engine=parts.where,
-            copy=copy,
             project_at=project_at,
             scheduled=lambda: (
                 [job.name for job in self.scheduler.scheduled]
@@ -163,7 +155,11 @@ class App:
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
-        return self.copy.namespace
+        return self.settings.namespace or self._project
+
+    @cached_property
+    def _project(self) -> str:
+        return project_namespace(working_directory(os.environ), self.settings.remote)
 
     async def project_at(self, directory: str) -> str:
         """Return the namespace of a directory, which need not be the one of this process."""

@@ -5,20 +5,26 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
 from folklore import log
 from folklore.app import running
+from folklore.client.code.calls import prepare
+from folklore.client.code.marks import holds_memories, marked_result
+from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.http_client import HttpClient
 from folklore.client.local_server import LocalServer
-from folklore.client.surroundings import local_zone
+from folklore.client.surroundings import local_zone, working_copy
 from folklore.config import Settings, load_settings
-from folklore.contract.requests import Result, Returns
+from folklore.contract.lines import Lines
+from folklore.contract.requests import Result, Returns, read_result, result_json
+from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import InvalidInput
 from folklore.memory.service import Service
 from folklore.phases import phase
@@ -26,9 +32,38 @@ from folklore.phases import phase
 logger = log.get_logger(__name__)
 
 Value = TypeVar("Value")
-Client = HttpClient | Service
 
 CONNECT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOperations:
+    """The operations of this process, for who works in a working copy."""
+
+    service: Service
+    copy: WorkingCopy
+
+    async def call(self, request: Returns[Result]) -> Result:
+        """Run an operation. Raises FolkloreError."""
+        prepared = await prepare(self.copy, request, self.call)
+        result = await self.service.call(prepared)
+        if not holds_memories(prepared):
+            return cast("Result", result)
+        marked = await marked_result(self.copy, prepared, result_json(prepared, result))
+        return cast("Result", read_result(prepared, marked))
+
+    async def import_lines(
+        self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]
+    ) -> None:
+        """Import lines, as the service does."""
+        await self.service.import_lines(lines, request, steps)
+
+    def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
+        """Yield the lines of an export, as the service does."""
+        return self.service.export(request)
+
+
+Client = HttpClient | OwnOperations
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
@@ -88,7 +123,7 @@ async def operations_of(
             yield client
     else:
         async with running(settings, brief=True) as app:
-            yield app.service
+            yield OwnOperations(app.service, working_copy(settings))
 
 
 def local_settings(ctx: click.Context) -> Settings:

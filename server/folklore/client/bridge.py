@@ -36,6 +36,8 @@ _FIRST = frozenset({"initialize", "server/discover"})
 _LISTS = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 )
+# Their results hold memories.
+_ABOUT_MEMORIES = frozenset({"tools/call", "resources/read"})
 _READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
 # Tools that may be called twice: they only read, or take idempotency keys.
 REPEATABLE = frozenset(
@@ -68,8 +70,11 @@ class Code(Protocol):
     ) -> Message:
         """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""
 
+    def asked_of_resource(self, params: Message) -> Message:
+        """Return the parameters of resources/read with it."""
+
     async def answered(self, result: Message) -> Message:
-        """Return the result of a tool with it."""
+        """Return the result of a tool, or a resource, with it."""
 
 
 class Bridge:
@@ -187,7 +192,7 @@ class Bridge:
             ):
                 self._negotiated = result["protocolVersion"]
             # The server has no working copy of the repository: what only this machine knows is added to each result.
-            if method == "tools/call" and self._code is not None:
+            if method in _ABOUT_MEMORIES and self._code is not None:
                 answer = {**answer, "result": await self._code.answered(result)}
         return answer
 
@@ -207,9 +212,12 @@ class Bridge:
             )
 
     async def _tied(self, request: Message) -> Message:
-        """Return a tool call with what only this machine knows: the files and the commit that memories are about."""
-        if request["method"] != "tools/call" or self._code is None:
+        """Return a request with what only this machine knows: the files and the commit that memories are about."""
+        if self._code is None or request["method"] not in _ABOUT_MEMORIES:
             return request
+        if request["method"] == "resources/read":
+            params = self._code.asked_of_resource(_params(request))
+            return {**request, "params": params}
 
         async def call(params: Message) -> Message:
             meta = {

@@ -17,7 +17,8 @@ from urllib.parse import quote
 
 from folklore import __version__
 from folklore.background import in_thread
-from folklore.client.code.calls import mark, prepare
+from folklore.client.code.calls import prepare
+from folklore.client.code.marks import marked_result
 from folklore.client.connections import Connections, NoAnswer
 from folklore.client.credentials import normalised, read_token
 from folklore.client.local_server import LocalServer
@@ -119,10 +120,8 @@ class HttpClient:
         reply = await self.send(
             "POST", f"/api/{prepared_request.operation}", request_json(prepared_request)
         )
-        return cast(
-            "Result",
-            await mark(self._copy, read_result(prepared_request, _result(reply))),
-        )
+        result = await marked_result(self._copy, prepared_request, _result(reply))
+        return cast("Result", read_result(prepared_request, result))
 
     async def import_lines(
         self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BeforeValidator, Field, JsonValue
 
+from folklore.contract.anchors import Anchor
 from folklore.contract.argument_types import LongText, NamespaceNames, UpTo1000, between
 from folklore.contract.requests import Request, Returns
 from folklore.model import Whole
@@ -41,13 +42,14 @@ class HookAnswer:
     """Text for the assistant, empty for silence; with `asks` it is to do something before its turn ends.
 
     With `holds` it is to read the text before it puts a question to the person. `arguments` take the place of those of
-    the tool that it is about to call.
+    the tool that it is about to call. `anchors` are the code that the memories of the notes are about, by id.
     """
 
     text: str = ""
     asks: bool = False
     holds: bool = False
     arguments: Mapping[str, Any] | None = None
+    anchors: Mapping[str, Anchor] = field(default_factory=dict)
 
 
 class HookRequest(Request, Returns[HookAnswer]):

@@ -69,7 +69,9 @@ TEMPLATES = tuple(
 )
 
 
-async def read(service: Operations, uri: str) -> types.ReadResourceResult:
+async def read(
+    service: Operations, uri: str
+) -> list[types.TextResourceContents | types.BlobResourceContents]:
     """Read a resource. Raises MCPError: invalid params for an unknown one."""
     for pattern, reader in _READERS:
         if match := pattern.fullmatch(uri):
@@ -86,11 +88,7 @@ async def read(service: Operations, uri: str) -> types.ReadResourceResult:
                     types.INTERNAL_ERROR, in_brief(error), {"uri": uri}
                 ) from error
             text = json_text(value)
-            return types.ReadResourceResult(
-                contents=[
-                    types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)
-                ]
-            )
+            return [types.TextResourceContents(uri=uri, mime_type=_JSON, text=text)]
     raise MCPError(
         types.INVALID_PARAMS, f"There is no resource {uri[:200]!r}.", {"uri": uri}
     )

@@ -11,8 +11,9 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from folklore import __version__
-from folklore.client.code.calls import ANCHORS, anchors_json, memories_of
+from folklore.contract.anchors import ANCHORS, Anchor, anchors_json, anchors_of
 from folklore.contract.arguments import given
+from folklore.contract.hooks import HookAnswer
 from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
@@ -97,7 +98,7 @@ class _Handlers:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
         tool = self._tool(params.name)
         meta = ctx.meta or {}
-        operations = _ResultKeeper(self._service)
+        keeper = _AnchorKeeper(self._service)
         started = perf_counter()
         outcome = "cancelled"
         try:
@@ -105,9 +106,7 @@ class _Handlers:
                 self._service, given(tool.arguments, params.arguments or {})
             )
             arguments = tool.arguments.model_validate(raw)
-            value = await tool.run(
-                operations if ANCHORS in meta else self._service, arguments, meta
-            )
+            value = await tool.run(keeper, arguments, meta)
             outcome = "ok"
         except ValidationError as error:
             outcome = "invalid_input"
@@ -127,11 +126,13 @@ class _Handlers:
             self._service.usage().metrics.called(
                 tool.name, outcome, perf_counter() - started
             )
-        if params.name in self._hidden:  # no content is silence
-            return types.CallToolResult(content=_text(value["text"]) if value else [])
+        anchors = keeper.meta if ANCHORS in meta else None
+        if params.name in self._hidden:
+            content = _text(value["text"]) if value else []  # no content is silence
+            return types.CallToolResult(content=content, _meta=anchors)
         text = json_text(value, separators=(",", ":"))
         return types.CallToolResult(
-            content=_text(text), structured_content=value, _meta=operations.anchors
+            content=_text(text), structured_content=value, _meta=anchors
         )
 
     def _tool(self, name: str) -> ToolSpec:
@@ -157,9 +158,12 @@ class _Handlers:
         )
 
     async def read_resource(
-        self, _ctx: Context, params: types.ReadResourceRequestParams
+        self, ctx: Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
-        return await resources.read(self._service, str(params.uri))
+        keeper = _AnchorKeeper(self._service)
+        contents = await resources.read(keeper, str(params.uri))
+        anchors = keeper.meta if ANCHORS in (ctx.meta or {}) else None
+        return types.ReadResourceResult(contents=contents, _meta=anchors)
 
     async def list_prompts(
         self, _ctx: Context, _params: Page
@@ -172,24 +176,25 @@ class _Handlers:
         return await prompts.render(self._service, params.name, params.arguments or {})
 
 
-class _ResultKeeper:
-    """Operations that keep their last result, for a bridge that asks for more than the assistant sees of it."""
+class _AnchorKeeper:
+    """Operations that keep what their memories are about, for a bridge that asks for more than the assistant sees."""
 
     def __init__(self, inner: Operations) -> None:
         self._inner = inner
-        self.result: object = None
+        self._anchors: dict[str, Anchor] = {}
 
     async def call(self, request: Returns[Result]) -> Result:
         result = await self._inner.call(request)
-        self.result = result
+        if isinstance(result, HookAnswer):
+            self._anchors |= result.anchors
+        else:
+            self._anchors |= anchors_of(result)
         return result
 
     @property
-    def anchors(self) -> dict[str, object] | None:
-        """The part of an answer with the anchors of its memories, if it was kept."""
-        if self.result is None:
-            return None
-        return {ANCHORS: anchors_json(memories_of(self.result))}
+    def meta(self) -> dict[str, object]:
+        """The part of an answer with the anchors of its memories."""
+        return {ANCHORS: anchors_json(self._anchors)}
 
 
 def _text(text: str) -> list[types.ContentBlock]:

@@ -16,7 +16,6 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
-from folklore.client.code.working_copy import WorkingCopy
 from folklore.config import Moment
 from folklore.contract.health import BackupInfo
 from folklore.contract.jobs import RunReport
@@ -249,9 +248,7 @@ class RequestContext:
     the job `embeddings` at once, `run_jobs` those of some names (Scheduler.run_now). `backups` returns the backups that
     it can see. `model_of` chooses a model by the settings, with other properties of `embedding`. Work that lasts reads
     the time from `clock`, and gives `report` the steps done, and all. Hooks give notes at these `moments`.
-    Without `learn_cues`, no question becomes a cue. `copy`
-    is the caller's working copy, where this process has it: never over HTTP, where the server's own directory says
-    nothing about the caller.
+    Without `learn_cues`, no question becomes a cue.
     """
 
     memory: MemoryContext
@@ -262,7 +259,6 @@ class RequestContext:
     retention: timedelta = timedelta(days=30)
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
-    copy: WorkingCopy | None = None
     project_at: Callable[[str], Awaitable[str]] | None = None
     scheduled: Callable[[], Sequence[str]] = tuple
     note_pending: Callable[[], None] = lambda: None

@@ -1,16 +1,21 @@
 """Memories whose files changed are marked wherever they are shown, by the process that has the working copy alone."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from mcp import Client
+from mcp.types import CallToolResult, ReadResourceResult
 
 from folklore.app import App
 from folklore.client.code import working_copy
 from folklore.client.code.bridged_code import BridgedCode
-from folklore.client.code.calls import ANCHORS
+from folklore.client.surroundings import working_copy as working_copy_of
 from folklore.config import Settings
+from folklore.contract.anchors import ANCHORS
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
 from folklore.memory.service import Service
@@ -162,10 +167,53 @@ async def app_here(settings: Settings, here: Repository) -> AsyncIterator[App]:
     await running.close()
 
 
+class Bridged:
+    """A client of a server by a bridge, which has the working copy."""
+
+    def __init__(self, client: Client, code: BridgedCode) -> None:
+        self._client = client
+        self._code = code
+
+    async def call_tool(self, tool: str, arguments: dict[str, Any]) -> CallToolResult:
+        asked = await self._code.asked(
+            {"name": tool, "arguments": arguments}, self._call
+        )
+        result = await self._code.answered(await self._call(asked))
+        assert ANCHORS not in result.get("_meta", {})
+        return CallToolResult.model_validate(result)
+
+    async def read_resource(self, uri: str) -> ReadResourceResult:
+        params = self._code.asked_of_resource({"uri": uri})
+        answer = await self._client.read_resource(uri, meta=params["_meta"])
+        marked = await self._code.answered(_json(answer))
+        assert ANCHORS not in marked.get("_meta", {})
+        return ReadResourceResult.model_validate(marked)
+
+    async def _call(self, params: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._client.call_tool(
+            params["name"], params["arguments"], meta=params.get("_meta")
+        )
+        return _json(answer)
+
+
+def _json(answer: CallToolResult | ReadResourceResult) -> dict[str, Any]:
+    value: dict[str, Any] = answer.model_dump(
+        mode="json", by_alias=True, exclude_none=True
+    )
+    return value
+
+
+@asynccontextmanager
+async def bridged(app: App) -> AsyncIterator[Any]:
+    """A client by a bridge, of an application that has no working copy itself."""
+    async with connected(build_server(app.service)) as client:
+        yield Bridged(client, BridgedCode(working_copy_of(app.settings)))
+
+
 async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(
     app_here: App, here: Repository
 ) -> None:
-    async with connected(build_server(app_here.service)) as client:
+    async with bridged(app_here) as client:
         memories = [{"content": FERRY, "paths": ["./src/ferry.py"]}, {"content": GATE}]
         stored = await called(client, "memory_store", memories=memories)
         id_ = stored["stored"][0]["id"]
@@ -189,7 +237,7 @@ async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(
         (whole,) = (await called(client, "memory_get", ids=[id_]))["memories"]
         recent = await client.read_resource("memory://notes/recent")
         assert whole["stale"] == mark
-        assert '"stale": {"path": "src/ferry.py"' in recent.contents[0].text  # type: ignore[union-attr]
+        assert '"stale": {"path": "src/ferry.py"' in recent.contents[0].text
         assert "blobs" not in whole
 
         confirmed = await called(
@@ -236,59 +284,46 @@ async def test_over_http_the_directory_of_the_server_marks_nothing(
     assert "stale" not in whole
 
 
+async def never(_params: dict[str, Any]) -> dict[str, Any]:
+    raise AssertionError
+
+
 async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_stores(
     app_here: App, here: Repository
 ) -> None:
-    service = Service(
-        open=lambda: app_here.context(
-            app_here.caller, app_here.namespace, app_here.namespace
-        ),
-        caller=lambda: app_here.caller,
-        namespace=app_here.namespace,
-        usage=lambda: app_here.usage,
-    )
-    code = BridgedCode(app_here.copy)
-    async with connected(build_server(service)) as client:
+    async with bridged(app_here) as bridge:
 
-        async def call(params: dict[str, Any]) -> dict[str, Any]:
-            answer = await client.call_tool(
-                params["name"], params["arguments"], meta=params["_meta"]
-            )
+        async def by_bridge(tool: str, **arguments: Any) -> dict[str, Any]:
+            answer = await bridge.call_tool(tool, arguments)
             assert not answer.is_error, answer.content
-            result: dict[str, Any] = answer.model_dump(
-                mode="json", by_alias=True, exclude_none=True
-            )
-            return result
-
-        async def bridged(tool: str, **arguments: Any) -> dict[str, Any]:
-            params = await code.asked({"name": tool, "arguments": arguments}, call)
-            result = await code.answered(await call(params))
-            assert ANCHORS not in result.get("_meta", {})
-            return result
+            return _json(answer)
 
         paths = [f"{here.root}/src/ferry.py"]
-        stored = await bridged(
+        stored = await by_bridge(
             "memory_store",
             memories=[{"content": FERRY, "paths": paths}, {"content": GATE}],
         )
         id_ = stored["structuredContent"]["stored"][0]["id"]
         here.commit({"src/ferry.py": "one o'clock\n"})
         for form in WHOLE:
-            result = await bridged(
+            result = await by_bridge(
                 "memory_recall", query="ferry", format=form, filters={"paths": paths}
             )
             (found,) = result["structuredContent"]["memories"]
             assert found["stale"]["path"] == "src/ferry.py"
             assert '"stale":{"path":"src/ferry.py"' in result["content"][0]["text"]
-        confirmed = await bridged(
+        confirmed = await by_bridge(
             "memory_update", id=id_, content="The ferry leaves at one."
         )
-        after = await bridged("memory_get", ids=[id_])
-        cleared = await bridged(
+        after = await by_bridge("memory_get", ids=[id_])
+        cleared = await by_bridge(
             "memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"]
         )
+    code = BridgedCode(working_copy_of(app_here.settings))
+    async with connected(build_server(app_here.service)) as client:
         wrong = await code.asked(
-            {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call
+            {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}},
+            never,
         )
         plain = await client.call_tool("memory_recall", {"query": "ferry"})
 
@@ -302,7 +337,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
 async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(
     app_here: App, here: Repository
 ) -> None:
-    async with connected(build_server(app_here.service)) as client:
+    async with bridged(app_here) as client:
         stored = await called(
             client,
             "memory_store",
@@ -328,7 +363,7 @@ async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(
 async def test_a_filter_by_path_meets_every_spelling_and_folders(
     app_here: App, here: Repository
 ) -> None:
-    async with connected(build_server(app_here.service)) as client:
+    async with bridged(app_here) as client:
         memories = [
             {"content": FERRY, "paths": ["src/ferry.py"]},
             {"content": CRANE, "paths": ["/etc/crane.conf"]},
@@ -383,7 +418,7 @@ async def test_review_asks_about_stale_memories_and_one_key_confirms(
 async def test_a_note_for_a_prompt_says_that_its_file_changed(
     app_here: App, here: Repository
 ) -> None:
-    async with connected(build_server(app_here.service)) as client:
+    async with bridged(app_here) as client:
         await called(
             client,
             "memory_store",
@@ -399,4 +434,32 @@ async def test_a_note_for_a_prompt_says_that_its_file_changed(
             },
         )
 
-    assert "src/ferry.py changed since, verify" in answer.content[0].text  # type: ignore[union-attr]
+    assert "src/ferry.py changed since, verify" in answer.content[0].text
+
+
+async def test_an_edit_in_a_folder_of_the_repository_gets_the_notes_of_its_file(
+    app_here: App, here: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(here.root / "src")
+    async with bridged(app_here) as client:
+        memories = [{"content": FERRY, "paths": ["src/ferry.py"]}]
+        await called(client, "memory_store", memories=memories, namespace="notes")
+        here.commit({"src/ferry.py": "one o'clock\n"})
+        answer = await client.call_tool(
+            "client_hook",
+            {
+                "event": "PreToolUse",
+                "session": "s",
+                "cwd": str(here.root / "src"),
+                "tool": "Edit",
+                "tool_input": {
+                    "file_path": str(here.root / "src/ferry.py"),
+                    "old_string": "noon",
+                    "new_string": "two o'clock",
+                },
+            },
+        )
+
+    note = json.loads(answer.content[0].text)["hookSpecificOutput"]["additionalContext"]
+    assert FERRY in note
+    assert "src/ferry.py changed since, verify" in note

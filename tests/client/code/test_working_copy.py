@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 
 from folklore.client.code import working_copy as module
 from folklore.client.code.git import GitFailed
-from folklore.client.code.working_copy import Anchor, Tied, WorkingCopy
+from folklore.client.code.working_copy import Tied, WorkingCopy
+from folklore.contract.anchors import Anchor
 from folklore.model import Stale
 from folklore.text.paths import is_inside, plain_path
 from tests.repositories import Repository, git_without_settings, new_repository  # noqa: F401

@@ -199,7 +199,8 @@ async def _serve_own(settings: Settings) -> None:
     app.start_jobs()
     telemetry.start(os.environ)
     try:
-        await bridge.Bridge(None, stdio.claim_stdout(), answer).run()
+        code = bridged_code.BridgedCode(working_copy(settings))
+        await bridge.Bridge(None, stdio.claim_stdout(), answer, code).run()
     finally:
         await app.close()
         await telemetry.stop()

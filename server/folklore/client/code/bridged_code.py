@@ -1,12 +1,16 @@
 """Memories tied to code, for a bridge: it alone has the working copy, and passes an assistant's calls on as JSON."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from folklore.client.code.calls import ANCHORS, marked_json, tied_json
+from folklore.client.code.calls import tied_json
+from folklore.client.code.marks import marked_answer, marked_text
 from folklore.client.code.working_copy import WorkingCopy
+from folklore.contract.anchors import ANCHORS, Anchor, read_anchors
 from folklore.text.hooks.marks import json_text
 
 Json = dict[str, Any]
@@ -44,24 +48,62 @@ class BridgedCode:
         tied = await tied_json(self.copy, str(params.get("name")), arguments, read)
         return {**params, "arguments": tied, "_meta": {**meta, ANCHORS: True}}
 
+    def asked_of_resource(self, params: Json) -> Json:
+        """Return the parameters of resources/read, which ask the server for what `answered` needs."""
+        meta = params.get("_meta") or {}
+        if not isinstance(meta, dict):
+            return params
+        return {**params, "_meta": {**meta, ANCHORS: True}}
+
     async def answered(self, result: Json) -> Json:
-        """Return the result of a tool with marks on the memories whose files changed since."""
+        """Return the result of a tool, or a resource, with marks on the memories whose files changed since."""
         meta = result.get("_meta")
         if not isinstance(meta, dict) or ANCHORS not in meta:
             return result
+        anchors = read_anchors(meta[ANCHORS])
+        result = {name: value for name, value in result.items() if name != "_meta"}
         rest = {name: value for name, value in meta.items() if name != ANCHORS}
-        result = {name: value for name, value in result.items() if name != "_meta"} | (
-            {"_meta": rest} if rest else {}
-        )
-        value = result.get("structuredContent")
-        if (
-            not isinstance(value, dict)
-            or (marked := await marked_json(self.copy, value, meta[ANCHORS])) == value
-        ):
+        if rest:
+            result["_meta"] = rest
+        if not anchors:
             return result
-        text = json_text(marked, separators=(",", ":"))
+        value = result.get("structuredContent")
+        if isinstance(value, dict):
+            marked = await marked_answer(self.copy, value, anchors)
+            if marked == value:
+                return result
+            text = json_text(marked, separators=(",", ":"))
+            return {
+                **result,
+                "content": [{"type": "text", "text": text}],
+                "structuredContent": marked,
+            }
+        if isinstance(contents := result.get("contents"), list):
+            return {
+                **result,
+                "contents": [
+                    await self._resource(entry, anchors) for entry in contents
+                ],
+            }
+        if isinstance(content := result.get("content"), list):
+            return {
+                **result,
+                "content": [await self._hook(entry, anchors) for entry in content],
+            }
+        return result
+
+    async def _resource(self, content: Any, anchors: Mapping[str, Anchor]) -> Any:
+        with suppress(KeyError, TypeError, ValueError):
+            value = json.loads(content["text"])
+            marked = await marked_answer(self.copy, value, anchors)
+            if marked != value:
+                return {**content, "text": json_text(marked)}
+        return content
+
+    async def _hook(self, content: Any, anchors: Mapping[str, Anchor]) -> Any:
+        if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+            return content
         return {
-            **result,
-            "content": [{"type": "text", "text": text}],
-            "structuredContent": marked,
+            **content,
+            "text": await marked_text(self.copy, content["text"], anchors),
         }

@@ -1,4 +1,4 @@
-"""Calls of operations from a working copy: requests get paths in one spelling, results marks of what changed since.
+"""Calls of operations from a working copy: requests get paths in one spelling, and the present code.
 
 The same for a process that works on the database, one that sends requests to a server, and a bridge that passes an
 assistant's calls on as JSON.
@@ -8,35 +8,29 @@ import asyncio
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache
 from typing import Any
 from uuid import UUID
 
-from pydantic import TypeAdapter, ValidationError
-
 from folklore.client.code.git import GitFailed
-from folklore.client.code.working_copy import Anchor, WorkingCopy
+from folklore.client.code.working_copy import WorkingCopy
+from folklore.contract.anchors import Anchor, read_anchors
 from folklore.contract.compact import JsonDict
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import (
     Changes,
     GetRequest,
-    GetResult,
     ListRequest,
     StoreRequest,
     UpdateRequest,
-    stale_json,
 )
 from folklore.contract.people import CallerRequest
 from folklore.contract.requests import without_nulls
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.model import Answer, Draft, Memory, Recalled, Stale
+from folklore.model import Draft, Memory, Recalled, Stale
 from folklore.text.arguments import is_nothing
 from folklore.text.paths import MAX_PATHS, ROOT
 
 Call = Callable[[Any], Awaitable[Any]]
-# In the `_meta` of an MCP call: a bridge asks for the anchors of the memories in the answer, and gets them by id.
-ANCHORS = "folklore/anchors"
 _PAGE = 1_000
 # Seconds for all memories of a project; one answer has less.
 _SECONDS = 30.0
@@ -57,21 +51,6 @@ async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
             update={"filters": filters.model_copy(update={"paths": paths})}
         )
     return request
-
-
-async def mark(copy: WorkingCopy, result: Any) -> Any:
-    """Return a result with marks on the memories whose files changed since, or as it is if it has none."""
-    memories = memories_of(result)
-    if not any(memory.paths and copy.holds(memory.namespace) for memory in memories):
-        return result
-    marks = await copy.marks(list(map(Anchor.of, memories)))
-    if not any(marks):
-        return result
-    name = "memories" if isinstance(result, Answer) else "found"
-    items = zip(getattr(result, name), marks, strict=True)
-    return replace(
-        result, **{name: tuple(replace(item, stale=files) for item, files in items)}
-    )
 
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
@@ -213,47 +192,7 @@ def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
     return tuple(each[0] for each in spellings)
 
 
-def memories_of(result: object) -> list[Memory]:
-    """Return the memories of an answer, or of a read by id."""
-    if isinstance(result, Answer):
-        return [item.memory for item in result.memories]
-    if isinstance(result, GetResult):
-        return [item.memory for item in result.found]
-    return []
-
-
 # As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.
-
-
-@cache
-def _anchors() -> TypeAdapter[dict[str, Anchor]]:
-    return TypeAdapter(dict[str, Anchor])
-
-
-def anchors_json(memories: Sequence[Memory]) -> JsonDict:
-    """Return by id the code that memories are about, for `marked_json` in a process that has the working copy."""
-    anchors = {str(memory.id): Anchor.of(memory) for memory in memories if memory.paths}
-    value: JsonDict = _anchors().dump_python(anchors, mode="json")
-    return value
-
-
-async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> JsonDict:
-    """Return the value of an answer with marks on its memories. `anchors` are those that the server sent with it."""
-    try:
-        by_id = _anchors().validate_python(anchors)
-    except ValidationError:
-        return value
-    memories = value.get("memories")
-    if not by_id or not isinstance(memories, list):
-        return value
-    marks = dict(zip(by_id, await copy.marks(list(by_id.values())), strict=True))
-    marked = [
-        memory | {"stale": stale_json(files)}
-        if isinstance(memory, dict) and (files := marks.get(str(memory.get("id"))))
-        else memory
-        for memory in memories
-    ]
-    return {**value, "memories": marked}
 
 
 async def tied_json(
@@ -279,14 +218,15 @@ async def tied_json(
             namespace = None
         if isinstance(namespace, str | None):
             return arguments | {"memories": await _tied_each(copy, memories, namespace)}
+    if tool == "client_hook" and isinstance(folder := arguments.get("cwd"), str):
+        # Paths are relative to the root, wherever in the repository the session is.
+        return {**arguments, "cwd": copy.top(folder)}
     if tool == "memory_update":
         id_ = str(arguments.get("id"))
         clear = arguments.get("clear")
 
         async def anchor() -> Anchor | None:
-            with suppress(ValidationError):
-                return _anchors().validate_python(await read(id_)).get(id_)
-            return None
+            return read_anchors(await read(id_)).get(id_)
 
         return arguments | await _present_code(
             copy, arguments, clear if isinstance(clear, list) else (), anchor

@@ -23,7 +23,8 @@ from time import monotonic
 
 from folklore.background import in_thread
 from folklore.client.code.git import Change, Git, GitFailed
-from folklore.model import Memory, Stale
+from folklore.contract.anchors import Anchor
+from folklore.model import Stale
 from folklore.text.names import former, key
 from folklore.text.paths import ROOT, is_inside, plain_path
 
@@ -35,44 +36,9 @@ _PAUSE = 600.0
 _LARGEST = 16 * 1024 * 1024  # bytes of a file that is hashed
 _ROUNDS = 4
 _CACHED = 4_096
-_COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _NONE = ("", "")
 # A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
 _REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
-
-
-@dataclass(frozen=True, slots=True)
-class Anchor:
-    """The code that a memory is about: its paths, commit, and contents; `at` counts without the other two."""
-
-    namespace: str
-    paths: tuple[str, ...]
-    commit: str | None
-    blobs: tuple[str, ...]
-    at: datetime
-
-    @classmethod
-    def of(cls, memory: Memory) -> Anchor:
-        """Return the code that a memory is about."""
-        return cls(
-            memory.namespace,
-            memory.paths,
-            memory.commit,
-            memory.blobs,
-            memory.updated_at,
-        )
-
-    @property
-    def revision(self) -> str:
-        """The commit if it is a hash, else an empty text, which names no object."""
-        return self.commit if self.commit and _COMMIT.fullmatch(self.commit) else ""
-
-    @property
-    def contents(self) -> dict[str, str]:
-        """The ids of the contents by path."""
-        return {
-            path: id_ for id_, _, path in (blob.partition(" ") for blob in self.blobs)
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +113,17 @@ class WorkingCopy:
             return True
         project = self._namespace()
         return key(namespace.strip()) in (key(project), former(project))
+
+    def top(self, folder: str) -> str:
+        """Return the root as the caller names it, for a folder in this working copy; another folder as it is."""
+        if self._place is None:
+            return folder
+        _, prefix, directory = self._place
+        named = directory.parents[prefix.count("/")] if prefix else directory
+        path = Path(folder)
+        if path.is_absolute() and path.is_relative_to(named):
+            return str(named)
+        return folder
 
     def spellings(self, path: str) -> tuple[str, ...]:
         """Return a path relative to the root, the likeliest first: a relative one may start here or at the root."""

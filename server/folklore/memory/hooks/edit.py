@@ -33,13 +33,11 @@ async def notes_for_edit(
 ) -> HookAnswer:
     """Return the notes that an edit concerns and that its session was not given yet, mostly silence."""
     matches = await concerned_by(context, scope, edit)
-    return HookAnswer(await inject(context, scope, event, matches))
+    return await inject(context, scope, event, matches)
 
 
-async def path_in_repository(context: RequestContext, path: str, directory: str) -> str:
-    """Return a path as memories have it: relative to the root of the repository, or to the session's directory."""
-    if context.copy is not None:
-        path = (await asyncio.to_thread(context.copy.spellings, path))[0]
+def path_in_repository(path: str, directory: str) -> str:
+    """Return a path as memories have it: relative to the session's directory, which is the root of its repository."""
     return plain_path(path).removeprefix(f"{plain_path(directory)}/")
 
 

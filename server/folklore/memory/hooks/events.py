@@ -39,7 +39,7 @@ async def notes_for_prompt(
         matches_of(context, scope, question, least=LIKELY, limit=_MATCHES),
         _record(context, scope, prompt),
     )
-    return HookAnswer(await inject(context, scope, "UserPromptSubmit", matches))
+    return await inject(context, scope, "UserPromptSubmit", matches)
 
 
 async def _record(context: RequestContext, scope: HookScope, prompt: str) -> None:

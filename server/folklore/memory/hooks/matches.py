@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-from folklore.client.code.working_copy import Anchor
+from folklore.contract.anchors import anchors_by_id
+from folklore.contract.hooks import HookAnswer
 from folklore.contract.ids import short
 from folklore.db.stores.events.injections import Injections, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
@@ -178,8 +179,8 @@ def _successor(memory: Memory, older: Match) -> Match:
 
 async def inject(
     context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
-) -> str:
-    """Return the text that gives matches to the session, those that it has not; record it before. Empty for silence."""
+) -> HookAnswer:
+    """Return the notes that give matches to the session, those that it has not; record them before. Or silence."""
     assert scope.ledger is not None
     matches = with_successors(matches, successors_among(matches))
     matches = with_successors(matches, await _looked_up(context, matches))
@@ -188,11 +189,10 @@ async def inject(
     else:
         selection = []
     if not selection:
-        return ""
-    marked = await _marked(context, [match for match, _ in selection])
+        return HookAnswer()
     frame = -(-tokens.estimate(block(HEADING, [])) // len(selection))
     notes = []
-    for rank, (match, (_, form)) in enumerate(zip(marked, selection, strict=True)):
+    for rank, (match, form) in enumerate(selection):
         if form == "full":
             text = note_of(context, match)
         else:
@@ -212,7 +212,11 @@ async def inject(
         new_id(), scope.session, event, context.now, HEADING, notes
     )
     lines = [note.note for note in notes if note.memory in fresh]
-    return block(HEADING, lines) if lines else ""
+    if not lines:
+        return HookAnswer()
+    memories = [match.result.memory for match, _ in selection]
+    anchors = anchors_by_id(memory for memory in memories if memory.id in fresh)
+    return HookAnswer(block(HEADING, lines), anchors=anchors)
 
 
 async def _selection(
@@ -255,27 +259,12 @@ def _is_new(match: Match, was: PastInjection) -> bool:
     return not was.whole and is_worth_whole(match.confidence, with_cues)
 
 
-async def _marked(context: RequestContext, matches: Sequence[Match]) -> list[Match]:
-    """Return the matches with the files that changed since, where the caller's working copy is known."""
-    if context.copy is None:
-        return list(matches)
-    marks = await context.copy.marks(
-        [Anchor.of(match.result.memory) for match in matches]
-    )
-    return [
-        replace(match, result=replace(match.result, stale=files))
-        for match, files in zip(matches, marks, strict=True)
-    ]
-
-
 def note_of(context: RequestContext, match: Match) -> str:
     """Return a whole note: id, age, author, and the text or what of a long one matches."""
     memory = match.result.memory
-    stale = match.result.stale
     days = max((context.now - memory.order_time).days, 0)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
-    changed = f", {stale[0].path} changed since" if stale else ""
-    verify = f"{changed}, verify" if changed or days >= _OLD else ""
+    verify = ", verify" if days >= _OLD else ""
     replaced = replaced_text(context, match.result.replaces)
     by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
     return f"- [{short(memory.id)}, {age}{verify}{replaced}, by {by}] {match.text}"

@@ -79,24 +79,24 @@ async def notes_for_tool(
         return HookAnswer()
 
     if isinstance(moment, Edit | FileRead):
-        path = await path_in_repository(context, moment.path, request.directory)
+        path = path_in_repository(moment.path, request.directory)
         moment = replace(moment, path=path)
     if isinstance(moment, Edit):
         return await notes_for_edit(context, scope, request.event, moment)
 
     matches = await _matches(context, scope, moment)
     fresh = await _not_given(context, scope, matches)
-    text = await inject(context, scope, request.event, fresh[:_NOTES])
-    if not text:
-        return HookAnswer()
+    answer = await inject(context, scope, request.event, fresh[:_NOTES])
+    if not answer.text:
+        return answer
     if isinstance(moment, PersonQuestion):
         # The notes come before the question does, and a question that is put again goes through.
-        return HookAnswer(text, holds=len(fresh) == len(matches))
+        return replace(answer, holds=len(fresh) == len(matches))
     if isinstance(moment, SubagentTask):
         # What a session is given does not reach its sub-agents.
-        task = f"{moment.text}\n\n{text}"
-        return HookAnswer(text, arguments={**request.tool_input, moment.argument: task})
-    return HookAnswer(text)
+        task = f"{moment.text}\n\n{answer.text}"
+        return replace(answer, arguments={**request.tool_input, moment.argument: task})
+    return answer
 
 
 async def _matches(

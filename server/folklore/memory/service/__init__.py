@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from folklore.client.code.calls import mark, prepare
 from folklore.contract.requests import Result, Returns
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError
@@ -61,18 +60,13 @@ class Service:
                 context = await self._context()
             if report is not None:
                 context = replace(context, report=report)
-            if context.copy is not None:
-                request = await prepare(context.copy, request, self.call)
             result = await operation.use_case()(context, request)
         except FolkloreError as error:
             self.on_denial(operation.request.operation, error)
             raise
         if operation.record is not None:
             operation.record(self, context, request, result)
-        return cast(
-            "Result",
-            result if context.copy is None else await mark(context.copy, result),
-        )
+        return cast("Result", result)
 
     async def _context(self) -> RequestContext:
         """Open the context of the current request."""

@@ -1,0 +1,156 @@
+"""Marks on memories whose files changed since: put into the JSON of results, by the process that has the working copy.
+
+A result is that of an operation, as the API gives it, or that of a tool or a resource, which a server sends with the
+anchors of its memories.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from folklore.client.code.working_copy import WorkingCopy
+from folklore.contract.anchors import Anchor, read_anchors
+from folklore.contract.compact import JsonDict
+from folklore.contract.hooks import HookRequest
+from folklore.contract.memories import GetRequest, ListRequest, stale_json
+from folklore.contract.recall import RecallRequest, SearchRequest
+from folklore.model import Memory, Stale
+from folklore.text.hooks.injected import encoded
+
+# The field with the memories in the result of an operation.
+_FIELDS: Mapping[type, str] = {
+    RecallRequest: "memories",
+    SearchRequest: "memories",
+    ListRequest: "memories",
+    GetRequest: "found",
+}
+_ID_DIGITS = 8  # of an id, as notes show it
+
+
+def holds_memories(request: object) -> bool:
+    """Return whether the result of a request can have marks."""
+    return type(request) in _FIELDS or isinstance(request, HookRequest)
+
+
+async def marked_result(copy: WorkingCopy, request: object, result: Any) -> Any:
+    """Return the JSON of an operation's result with marks."""
+    if isinstance(request, HookRequest):
+        return await marked_hook(copy, result, read_anchors(result.get("anchors")))
+    field = _FIELDS.get(type(request))
+    if field is None:
+        return result
+    anchors = {}
+    for index, entry in enumerate(result[field]):
+        if entry["memory"].get("paths"):
+            anchors[str(index)] = Anchor.of(_memory().validate_python(entry["memory"]))
+    stale = await _stale(copy, anchors)
+    if not stale:
+        return result
+    entries = [
+        _with(entry, _files_json(stale.get(str(index))))
+        for index, entry in enumerate(result[field])
+    ]
+    return {**result, field: entries}
+
+
+async def marked_answer(
+    copy: WorkingCopy, value: JsonDict, anchors: Mapping[str, Anchor]
+) -> JsonDict:
+    """Return the compact JSON of an answer, or of one memory, with marks."""
+    stale = await _stale(copy, anchors)
+    if not stale:
+        return value
+    memories = value.get("memories")
+    if not isinstance(memories, list):
+        return _with(value, stale_json(stale.get(str(value.get("id")), ())))
+    return {**value, "memories": [_marked_memory(entry, stale) for entry in memories]}
+
+
+async def marked_hook(
+    copy: WorkingCopy, value: Any, anchors: Mapping[str, Anchor]
+) -> Any:
+    """Return the answer to a hook, whatever JSON it is, with marks in its notes."""
+    notes = [
+        (_note(id_), _mark_of_note(files[0]))
+        for id_, files in (await _stale(copy, anchors)).items()
+    ]
+    if not notes:
+        return value
+    return _marked_texts(value, notes)
+
+
+async def marked_text(
+    copy: WorkingCopy, text: str, anchors: Mapping[str, Anchor]
+) -> str:
+    """Return the answer to a hook as a client reads it, with marks in its notes."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = text
+    marked = await marked_hook(copy, value, anchors)
+    if isinstance(marked, str):
+        return marked
+    return json.dumps(marked, ensure_ascii=False)
+
+
+async def _stale(
+    copy: WorkingCopy, anchors: Mapping[str, Anchor]
+) -> dict[str, tuple[Stale, ...]]:
+    """Return the files that changed, of those memories that have any."""
+    ours = {key: each for key, each in anchors.items() if copy.holds(each.namespace)}
+    if not ours:
+        return {}
+    marks = await copy.marks(list(ours.values()))
+    return {key: files for key, files in zip(ours, marks, strict=True) if files}
+
+
+def _marked_memory(memory: Any, stale: Mapping[str, tuple[Stale, ...]]) -> Any:
+    if not isinstance(memory, dict):
+        return memory
+    return _with(memory, stale_json(stale.get(str(memory.get("id")), ())))
+
+
+def _with(entry: JsonDict, mark: object) -> JsonDict:
+    return {**entry, "stale": mark} if mark else entry
+
+
+def _marked_texts(value: Any, notes: Sequence[tuple[re.Pattern[str], str]]) -> Any:
+    if isinstance(value, str):
+        for note, mark in notes:
+            value = note.sub(rf"\1, {mark}", value)
+        return value
+    if isinstance(value, dict):
+        return {name: _marked_texts(entry, notes) for name, entry in value.items()}
+    return value
+
+
+def _mark_of_note(file: Stale) -> str:
+    """Return a mark as a pattern's replacement has it."""
+    path = encoded(file.path).replace("\\", "\\\\")
+    return f"{path} changed since, verify"
+
+
+def _note(id_: str) -> re.Pattern[str]:
+    """Return the beginning of a whole note: "- [206e7676, 40 days old, verify"."""
+    digits = id_.replace("-", "")[-_ID_DIGITS:]
+    return re.compile(
+        rf"^(- \[{re.escape(digits)}, [^,\]]+)(?:, verify)?", re.MULTILINE
+    )
+
+
+def _files_json(files: Sequence[Stale] | None) -> object:
+    return _files().dump_python(tuple(files or ()), mode="json")
+
+
+@cache
+def _files() -> TypeAdapter[tuple[Stale, ...]]:
+    return TypeAdapter(tuple[Stale, ...])
+
+
+@cache
+def _memory() -> TypeAdapter[Memory]:
+    return TypeAdapter(Memory)
