@@ -11,6 +11,7 @@ import logging
 import sys
 import traceback
 from collections.abc import Iterator
+from contextlib import contextmanager
 from time import monotonic
 from typing import Any, Literal
 
@@ -65,6 +66,19 @@ def configure_on_use(level: str, form: LogFormat) -> None:
     _set_levels(logging.getLevelNamesMapping()[level.upper()])
 
 
+@contextmanager
+def _without_rich() -> Iterator[None]:
+    """Keep structlog from importing rich, which takes longer than all else of it, for tracebacks that are not used."""
+    if "rich" in sys.modules:
+        yield
+        return
+    sys.modules["rich"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["rich"]
+
+
 def _configure_pending() -> None:
     while _pending:
         configure(*_pending.pop())
@@ -76,6 +90,8 @@ def configure(level: str, form: LogFormat) -> None:
     A later `logging.basicConfig` of a library has no effect.
     """
     _pending.clear()
+    with _without_rich():
+        renderer_of_console = structlog.dev.ConsoleRenderer
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -88,7 +104,7 @@ def configure(level: str, form: LogFormat) -> None:
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
-        else structlog.dev.ConsoleRenderer(
+        else renderer_of_console(
             colors=sys.stderr.isatty(),
             exception_formatter=structlog.dev.plain_traceback,
         )

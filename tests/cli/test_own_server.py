@@ -22,6 +22,7 @@ from mcp import Client
 
 from folklore.client import local_server as local
 from folklore.client.local_server import LocalServer
+from folklore.memory.service import operations
 from folklore.text.names import former
 from tests.commands import Ran
 from tests.servers import (
@@ -433,17 +434,85 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
     assert sorted(kept) == sorted(stored)
 
 
-def test_the_server_begins_without_the_libraries_that_no_hook_needs() -> None:
+@pytest.mark.parametrize(
+    ("modules", "left_out"),
+    [
+        (
+            "folklore.http.server.local, folklore.memory.service.operations",
+            ("mcp", "numpy", "jinja2", "prometheus_client", "rich"),
+        ),
+        (
+            "folklore.http.server.local, folklore.memory.service.operations",
+            (
+                "folklore.text.secrets.key_formats",
+                "folklore.text.hooks.statements",
+                "folklore.memory.transfer.importer",
+            ),
+        ),
+        ("folklore.cli.daily.read", ("folklore.text.secrets.context", "numpy")),
+    ],
+    ids=["libraries of the server", "modules of the server", "modules of a command"],
+)
+def test_a_cold_start_imports_nothing_that_its_first_call_does_not_need(
+    modules: str, left_out: tuple[str, ...]
+) -> None:
     program = (
-        "import sys, folklore.http.server.local, folklore.memory.service.operations\n"
-        "print([name for name in ('mcp', 'numpy', 'jinja2', 'prometheus_client')"
-        " if name in sys.modules])"
+        f"import sys, {modules}\n"
+        "from folklore import log\n"
+        "log.configure('info', 'console')\n"
+        f"print([name for name in {left_out} if name in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
 
     assert done.stdout == "[]\n"
+
+
+def test_every_operation_is_imported_once_the_server_has_started() -> None:
+    operations.import_all()
+
+    assert "folklore.memory.records.retag" in sys.modules
+    assert "folklore.memory.hooks.events" in sys.modules
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings", "variable", "starts"),
+    [
+        (["recall", "rivers"], "", "", True),
+        (["serve"], "time_zone: UTC\n", "", True),
+        (["recall", "--help"], "", "", False),
+        (["doctor"], "", "", False),
+        (["recall", "rivers"], "server: https://folklore.example\n", "", False),
+        (["recall", "rivers"], "read_only: true\n", "", False),
+        (["recall", "rivers"], "{server: 'https://folklore.example'}\n", "", False),
+        (["recall", "rivers"], "", "FOLKLORE_SERVER", False),
+        (["recall", "rivers"], "", "FOLKLORE_OWN", False),
+    ],
+)
+def test_a_command_starts_the_server_before_it_imports_its_own_modules(
+    machine: Machine, arguments: list[str], settings: str, variable: str, starts: bool
+) -> None:
+    machine.home.mkdir()
+    (machine.home / "config.yaml").write_text(settings)
+    environ = machine.shell(**({variable: "https://f.example"} if variable else {}))
+    server = LocalServer(str(machine.home), environ)
+    program = (
+        "import os, sys\n"
+        "from folklore.client.forked import exit_code\n"
+        f"print(exit_code({arguments!r}, os.environ), 'pydantic' in sys.modules)"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environ,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout == "None False\n"
+    assert (server.inode() is not None) is starts
 
 
 def test_a_hook_says_whether_the_server_is_starting_or_away(machine: Machine) -> None:

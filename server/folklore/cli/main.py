@@ -132,9 +132,8 @@ class _Lazy(click.Group):
         location = _COMMANDS.get(cmd_name)
         if location is None:
             return None
-        # a command ends before it makes garbage worth a search among its modules
-        if cmd_name != "serve":
-            gc.set_threshold(_OBJECTS)
+        # What is imported is no garbage, and a command ends before it makes some that is worth a search.
+        gc.set_threshold(_OBJECTS)
         module = import_module(f"folklore.cli.{location[0]}")
         command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)

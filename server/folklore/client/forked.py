@@ -7,8 +7,9 @@ import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from folklore.client.local_server import LocalServer, home_of
+from folklore.client.local_server import ABSENT, LocalServer, home_of
 from folklore.lazy import click
 
 # What users and assistants call many times a day, without an editor.
@@ -26,6 +27,8 @@ _DAILY = (
     "stale",
 )
 _COMMANDS = frozenset((*_DAILY, "serve", "status", "store", "undo"))
+# How lines of a settings file begin that may lead a command to another server.
+_OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
 _LOOK_SECONDS = 1.0
 HEAD_BYTES = 10  # the length of a message, as a decimal number
@@ -47,13 +50,16 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     message = json.dumps(
         {"arguments": arguments, "environment": dict(environ), "umask": umask}
     ).encode()
+    server = LocalServer(options.pop("home"), environ, **options)
     try:
         for stream in range(3):
             # of one that is closed, the connection would get the number
             os.fstat(stream)
-        connection = LocalServer(
-            options.pop("home"), environ, **options
-        ).connect_to_forks(_SECONDS)
+        try:
+            connection = server.connect_to_forks(_SECONDS)
+        except ABSENT:
+            _start_early(server, arguments, environ)
+            return None
         directory = os.open(".", os.O_PATH)
         socket.send_fds(
             connection, [b"%*d" % (HEAD_BYTES, len(message))], [0, 1, 2, directory]
@@ -73,6 +79,24 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
         if os.getppid() != parent:
             return 1  # an assistant was killed, and what it started may keep our standard input open
     return _shown(answer.read())
+
+
+def _start_early(
+    server: LocalServer, arguments: Sequence[str], environ: Mapping[str, str]
+) -> None:
+    """Start the server that a command is about to call, so that both import their modules at the same time."""
+    asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
+    if not asks_for_help and _is_of_plain_settings(server, environ):
+        with suppress(OSError):  # the command reports it
+            server.connect(_SECONDS).close()
+
+
+def _is_of_plain_settings(server: LocalServer, environ: Mapping[str, str]) -> bool:
+    """Return whether the settings surely lead a command to this server, as far as is known without reading YAML."""
+    if any(environ.get(name) for name in ("FOLKLORE_SERVER", "FOLKLORE_READ_ONLY")):
+        return False
+    lines = server.settings.splitlines()
+    return not any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
 
 
 def _is_carried_out(arguments: Sequence[str], options: dict[str, str]) -> bool:

@@ -124,7 +124,10 @@ class HttpClient:
         return cast("Result", read_result(prepared_request, result))
 
     async def import_lines(
-        self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]
+        self,
+        lines: Lines,
+        request: ImportRequest,
+        steps: Callable[[], tuple[int, int]],
     ) -> None:
         """Send lines for an import, and read its report; `steps` returns the steps done, and all.
 

@@ -32,7 +32,7 @@ _BACKLOG = 2048
 _LONGEST_LOG = 5_000_000
 _STUCK_SECONDS = 10.0
 _POLL_SECONDS = 0.02
-_ABSENT = (FileNotFoundError, ConnectionRefusedError)
+ABSENT = (FileNotFoundError, ConnectionRefusedError)
 _RECORD = ".pid"
 
 
@@ -69,7 +69,10 @@ class LocalServer:
     def __init__(
         self, home: str, environ: Mapping[str, str], **flags: str | None
     ) -> None:
-        """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`."""
+        """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`.
+
+        `settings` is the content of the settings file.
+        """
         settings, others = _divided(environ, flags)
         file = os.path.abspath(
             os.path.expanduser(settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml"))
@@ -83,6 +86,7 @@ class LocalServer:
             for name, value in settings.items()
             if name not in _OF_A_SESSION and not name.startswith(_OF_HTTP)
         )
+        self.settings = content
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
         key = hashlib.sha256(
             repr(about).encode("utf-8", "surrogateescape")
@@ -101,10 +105,10 @@ class LocalServer:
 
     def connect(self, seconds: float) -> socket.socket:
         """Return a connection to the server, which is started if it does not run. Raises OSError."""
-        with suppress(*_ABSENT):
+        with suppress(*ABSENT):
             return self._connected(seconds)
         with self._locked():
-            with suppress(*_ABSENT):
+            with suppress(*ABSENT):
                 # another client has started it meanwhile
                 return self._connected(seconds)
             self._start()

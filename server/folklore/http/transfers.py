@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from functools import partial
+from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -21,10 +22,15 @@ from folklore.errors import (
     Unavailable,
 )
 from folklore.http.error_responses import failure
+from folklore.lazy import Lazy
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service
-from folklore.memory.transfer.importer import import_chunks
+
+if TYPE_CHECKING:
+    from folklore.memory.transfer import importer
+else:  # most servers are started for something else
+    importer = Lazy("folklore.memory.transfer.importer")
 
 # At once: an export holds a connection to the database for as long as its reader takes.
 _EXPORTS = 2
@@ -162,7 +168,7 @@ class Imports:
             async with asyncio.timeout(_PATIENCE):
                 request = read_request(ImportRequest, await anext(lines, b""))
             chunks = ([decoded(line)] async for line in lines)
-            await import_chunks(await self._service.open(), chunks, request)
+            await importer.import_chunks(await self._service.open(), chunks, request)
         finally:
             self._running -= Counter([name])
         return asdict(request.report)

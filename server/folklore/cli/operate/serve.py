@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket as sockets
+import sys
 import threading
 from collections.abc import Sequence
 from contextlib import suppress
@@ -143,13 +144,19 @@ def _serve_socket(ctx: click.Context, descriptor: int, inode: int) -> None:
         server.path = listening.getsockname()
         # Clients that connected before another process took the place are served all the same.
         if server.claim(inode):
+            _start_engine_early(settings, listening)
             _start_forks(server)
-        _start_engine_early(settings)
         http_local.run(settings, server, listening, inode)
 
 
-def _start_engine_early(settings: Settings) -> None:
-    """Start the embedded engine while this process imports its modules; the application waits for it, and reports."""
+def _start_engine_early(
+    settings: Settings, listening: sockets.socket | None = None
+) -> None:
+    """Start the embedded engine while this process imports its modules; the application waits for it, and reports.
+
+    A fork does it where one can be made: it needs no turn of this interpreter, and the process of `_start_forks` must be
+    forked while there is one thread. The fork listens on no socket of this process.
+    """
     if settings.database_url is not None:
         return
 
@@ -159,7 +166,22 @@ def _start_engine_early(settings: Settings) -> None:
                 settings.home, idle_minutes=settings.engine.idle_minutes
             ).start()
 
-    threading.Thread(target=start, name="folklore-engine", daemon=True).start()
+    if sys.platform != "linux" or threading.active_count() > 1:
+        threading.Thread(target=start, name="folklore-engine", daemon=True).start()
+        return
+    with suppress(OSError):  # the application starts it
+        process = os.fork()
+        if process == 0:
+            try:
+                if (
+                    os.fork() == 0
+                ):  # nobody need wait for a process whose parent has ended
+                    if listening is not None:
+                        listening.close()
+                    start()
+            finally:
+                os._exit(0)
+        os.waitpid(process, 0)
 
 
 def _start_forks(server: LocalServer) -> None:
@@ -244,8 +266,8 @@ def _place_of_user_server(
         return None
 
     def prepare(server: LocalServer) -> None:
-        _start_forks(server)
         _start_engine_early(settings)
+        _start_forks(server)
 
     project = namespace_of_file(ctx.find_root().obj["config"])
     return http_beside.TakenServer(found_server(ctx, settings), project, prepare)

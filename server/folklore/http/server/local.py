@@ -60,10 +60,12 @@ if TYPE_CHECKING:
     from folklore.http import trusted_hosts
     from folklore.http.server import app as http_app
     from folklore.mcp import server as mcp_server
+    from folklore.memory.service import operations
 else:  # the libraries of MCP are two fifths of what a server imports, and hooks need none of them
     trusted_hosts = Lazy("folklore.http.trusted_hosts")
     http_app = Lazy("folklore.http.server.app")
     mcp_server = Lazy("folklore.mcp.server")
+    operations = Lazy("folklore.memory.service.operations")
 
 log = get_logger(__name__)
 
@@ -102,7 +104,6 @@ def run(
             settings, _LOOPBACK, lambda: _application(app, console), guard, ending.look
         )
     )
-    gc.collect()
     gc.freeze()  # what is imported is no garbage, and a search among it delays an answer by a tenth of a second
     ending.serving.run([listening])
 
@@ -405,6 +406,7 @@ class _LaterMcp:
         server = mcp_server.build_server(
             self._service, offered=self._app.settings.tools
         )
+        operations.import_all()
         security = trusted_hosts.transport_security("localhost", ())
         return http_app.streamable_http(server, "localhost", security, _LIMITS)
 

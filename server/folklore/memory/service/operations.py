@@ -79,30 +79,66 @@ from folklore.contract.review import (
     UsesRequest,
 )
 from folklore.errors import error_from_code
-from folklore.memory.auth import audit, caller, console_sessions, invitations, tokens
+from folklore.lazy import Lazy
 from folklore.memory.context import RequestContext
-from folklore.memory.health import checkup, status
-from folklore.memory.hooks import events, injected, stated
-from folklore.memory.models import recommend, switch
-from folklore.memory.namespaces import administration, merge
-from folklore.memory.recall import pipeline, presets, trace
-from folklore.memory.records import (
-    activity,
-    forget,
-    get,
-    learning,
-    listing,
-    overview,
-    relate,
-    retag,
-    review,
-    store,
-    update,
-)
 from folklore.model import Answer, Draft, Memory
 
 if TYPE_CHECKING:
+    from folklore.memory.auth import (
+        audit,
+        caller,
+        console_sessions,
+        invitations,
+        tokens,
+    )
+    from folklore.memory.health import checkup, status
+    from folklore.memory.hooks import events, injected, stated
+    from folklore.memory.models import recommend, switch
+    from folklore.memory.namespaces import administration, merge
+    from folklore.memory.recall import pipeline, presets, trace
+    from folklore.memory.records import (
+        activity,
+        forget,
+        get,
+        learning,
+        listing,
+        overview,
+        relate,
+        retag,
+        review,
+        store,
+        update,
+    )
     from folklore.memory.service import Service
+else:  # each is imported at its first call: the first question of a cold server needs few of them
+    audit = Lazy("folklore.memory.auth.audit")
+    caller = Lazy("folklore.memory.auth.caller")
+    console_sessions = Lazy("folklore.memory.auth.console_sessions")
+    invitations = Lazy("folklore.memory.auth.invitations")
+    tokens = Lazy("folklore.memory.auth.tokens")
+    checkup = Lazy("folklore.memory.health.checkup")
+    status = Lazy("folklore.memory.health.status")
+    events = Lazy("folklore.memory.hooks.events")
+    injected = Lazy("folklore.memory.hooks.injected")
+    stated = Lazy("folklore.memory.hooks.stated")
+    recommend = Lazy("folklore.memory.models.recommend")
+    switch = Lazy("folklore.memory.models.switch")
+    administration = Lazy("folklore.memory.namespaces.administration")
+    merge = Lazy("folklore.memory.namespaces.merge")
+    pipeline = Lazy("folklore.memory.recall.pipeline")
+    presets = Lazy("folklore.memory.recall.presets")
+    trace = Lazy("folklore.memory.recall.trace")
+    activity = Lazy("folklore.memory.records.activity")
+    forget = Lazy("folklore.memory.records.forget")
+    get = Lazy("folklore.memory.records.get")
+    learning = Lazy("folklore.memory.records.learning")
+    listing = Lazy("folklore.memory.records.listing")
+    overview = Lazy("folklore.memory.records.overview")
+    relate = Lazy("folklore.memory.records.relate")
+    retag = Lazy("folklore.memory.records.retag")
+    review = Lazy("folklore.memory.records.review")
+    store = Lazy("folklore.memory.records.store")
+    update = Lazy("folklore.memory.records.update")
 
 AnyRequest = TypeVar("AnyRequest", bound=Request)
 
@@ -271,6 +307,12 @@ _ALL: tuple[Operation[Any], ...] = (
 _BY_REQUEST: Mapping[type[Request], Operation[Any]] = {
     operation.request: operation for operation in _ALL
 }
+
+
+def import_all() -> None:
+    """Import the module of each operation, so that its first call need not."""
+    for operation in _ALL:
+        operation.use_case()
 
 
 def operation_of(request: Returns[Any]) -> Operation[Any]:

@@ -5,10 +5,16 @@ A hash, a UUID or base64 text is no secret by itself. A secret has the form that
 """
 
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from folklore.text.secrets.context import find_by_context
-from folklore.text.secrets.key_formats import SearchEnded as SearchEnded, find_keys
-from folklore.text.secrets.values import Secret
+from folklore.lazy import Lazy
+from folklore.text.secrets.values import SearchEnded as SearchEnded, Secret
+
+if TYPE_CHECKING:
+    from folklore.text.secrets import context, key_formats
+else:  # their patterns take long to compile, and a question is answered before one is searched
+    context = Lazy("folklore.text.secrets.context")
+    key_formats = Lazy("folklore.text.secrets.key_formats")
 
 
 def find(text: str) -> tuple[Secret, ...]:
@@ -19,7 +25,9 @@ def find(text: str) -> tuple[Secret, ...]:
     lower = text.replace(
         "İ", "i"
     ).lower()  # the one letter whose lower case has two characters
-    return _merged([*find_keys(text, lower), *find_by_context(text, lower)])
+    by_form = key_formats.find_keys(text, lower)
+    by_context = context.find_by_context(text, lower)
+    return _merged([*by_form, *by_context])
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:

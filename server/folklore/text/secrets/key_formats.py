@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from folklore.text.secrets.values import (
+    SearchEnded,
     Secret,
     is_mixed,
     is_placeholder_key,
@@ -98,10 +99,6 @@ _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
 # A block is judged by its beginning: if its last line is missing, the prose behind it is matched as body.
 _MIN_PEM_LENGTH = 40
 _BEGINNING = 200
-
-
-class SearchEnded(Exception):
-    """A text holds more beginnings of keys over line breaks than a search follows; it may hold a key behind them."""
 
 
 @dataclass(slots=True)

@@ -10,6 +10,10 @@ import re
 from typing import NamedTuple
 
 
+class SearchEnded(Exception):
+    """A text holds more beginnings of keys over line breaks than a search follows; it may hold a key behind them."""
+
+
 class Secret(NamedTuple):
     """A secret in a text: its kind in words, and its half-open range."""
 
