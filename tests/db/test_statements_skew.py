@@ -183,7 +183,8 @@ SCANS = [
     "recall/dense:plain",
     f"{NEAREST}:plain",
     "recall/dense:plain:others",
-    "embeddings/similar",
+    "embeddings/neighbours",
+    "embeddings/neighbours:single",
 ]
 
 
@@ -251,7 +252,9 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None, "known": None, "hollow": []},
     "memories/list:happened:newest": {"after_time": None, "after_id": None, "fetch": 11},
     "changes/match": {"shown": None, "fetch": 100},
-    "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},  # of more than 50 memories
+    "embeddings/neighbours": {  # of more than 50 memories
+        "similar": 0.8, "asked": [], "most": 10, "least": 0.25, "newest": 1_000, "now": NOON,
+    },
     "recall/dense": {"scan": None, "fetch": 30},
     "recall/expand": {
         "bridges": True, "entities": ["word:1"], "max_relations": 5, "most": 10, "hops": 3, "least_strength": 0.1,

@@ -174,6 +174,24 @@ left_out as materialized (
 -- have been others then: the pool compares with those that have not changed since (cues_nearness_then).
         greatest(-(e.vector <#> :query::halfvec), -(e.cues <#> :query::halfvec))
 
+-- name: newest_embeddings
+    select e.memory_id, e.vector
+    from embeddings e
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+    order by e.memory_id desc
+    limit :newest::integer
+
+-- name: newest_vectors. The :newest embeddings of whole texts of the namespace, kept, to be compared with several.
+newest as materialized (
+-- include newest_embeddings
+),
+
+-- name: newest_vectors_once. The same, to be compared with one: keeping 3,000 vectors takes three times as long as
+-- reading them.
+newest as not materialized (
+-- include newest_embeddings
+),
+
 -- name: of_namespace
             where o.namespace_id = n.id
 

@@ -23,6 +23,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     memories/list:…:one           of one namespace, whose size a plan knows; :together of several, by another index
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     transfer/replace:token        nor may it change who wrote what, and how often it was recalled
+    embeddings/neighbours:single  of one memory: the vectors that it is compared with are read, and not kept
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
     namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/nearest:…:no_cues      while there is no index of cues
@@ -91,6 +92,7 @@ _ALONE: Mapping[str, str | None] = dict.fromkeys(
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive", "listed_namespaces": "leading_namespaces"},
     "one": {"listed_namespaces": "listed_namespace"},
+    "single": {"newest_vectors": "newest_vectors_once"},
     "together": {
         "listed_namespaces": "listed_namespace",
         "of_namespace": "of_namespaces",

@@ -32,10 +32,11 @@ def subject_words(content: str, cues: Sequence[str] = ()) -> frozenset[str]:
 
 def likeness(cosine: float, one: frozenset[str], other: frozenset[str]) -> float:
     """Return how nearly two memories are on one subject, by the cosine of their texts and by their words."""
-    together = _letters(one | other)
+    shared = _letters(one & other)
+    together = _all_letters(one) + _all_letters(other) - shared
     if not together:
         return cosine
-    return cosine + _SHARED * _letters(one & other) / together
+    return cosine + _SHARED * shared / together
 
 
 def names_subject(older: str, cues: Sequence[str], newer: frozenset[str]) -> bool:
@@ -46,6 +47,12 @@ def names_subject(older: str, cues: Sequence[str], newer: frozenset[str]) -> boo
     """
     subject = subject_words(older) & subject_words("", tuple(cues))
     return bool(subject) and 2 * _letters(subject & newer) >= _letters(subject)
+
+
+@lru_cache(2_000)
+def _all_letters(words: frozenset[str]) -> int:
+    """Return the weight of the words of a memory, which are compared with those of many others."""
+    return _letters(words)
 
 
 def _letters(words: Collection[str]) -> int:

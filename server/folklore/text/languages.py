@@ -93,7 +93,11 @@ def _of_frequent_words(prose: Sequence[str]) -> str | None:
 
 def _is_prose(word: str) -> bool:
     """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
-    letters = word.translate(_WITHIN_WORDS)
-    return (
-        letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))
-    )
+    if word.isalpha():
+        letters = word
+    else:
+        letters = word.translate(_WITHIN_WORDS)
+        if not letters.isalpha() or word[0] == "-":
+            return False
+    rest = letters[1:]
+    return rest.islower() or not any(map(str.isupper, rest))

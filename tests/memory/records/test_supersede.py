@@ -262,7 +262,7 @@ async def test_forgotten_superseded_and_foreign_memories_are_no_near_duplicates(
 async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.records.store.NEWEST", 5)
+    monkeypatch.setattr("folklore.memory.records.similar.NEWEST", 5)
     (old,) = await person.keep(
         "The zeppelin hangar opens at dawn for the mooring crew."
     )
@@ -295,11 +295,14 @@ async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     )
     await connection.execute("analyze")
     [notebook] = await person.library.find_namespaces(["notes"])
-    asked = statement("embeddings/similar")
+    asked = statement("embeddings/neighbours")
     given = {
         "namespace": notebook.id,
         "ids": new,
-        "distance": 0.08,
+        "similar": 0.92,
+        "asked": [],
+        "most": 0,
+        "least": 1.0,
         "newest": 3_000,
         "now": NOON,
     }

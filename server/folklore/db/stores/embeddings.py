@@ -11,20 +11,20 @@ from uuid import UUID
 
 from pgvector import HalfVector
 
-from folklore.db.rows import made
+from folklore.db.database import Plans
 from folklore.db.store import Store, many, pairs
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import DatabaseUnavailable, Refused
 from folklore.lazy import NDArray, numpy as np
-from folklore.model import Similar
 
 # Sorts before every id.
 FIRST = UUID(int=0)
 
 # An older pgvector may build corrupt HNSW indexes, in parallel or at a vacuum.
 _OLDEST_PGVECTOR = (0, 8, 4)
-_FEW = 50  # memories of a store that finds similar ones by a kept plan
+# Memories of a call that finds their neighbours by a kept plan: planning takes .9 ms, for a token 3.
+_FEW = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,21 @@ class PendingCues:
 
 
 @dataclass(frozen=True, slots=True)
+class Subjects:
+    """The memories `of` which others on their subjects are looked for: at most `most` of each, down to a cosine."""
+
+    of: Sequence[UUID] = ()
+    most: int = 0
+    least: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
 class Neighbour:
-    """A memory near to another one, `memory_id`: the cosine of their texts, its text, cues and time for order."""
+    """A memory near to another one, `memory_id`: the cosine of their texts, its text, cues and time for order.
+
+    `recent` if it is among the newest that all were compared with. `settled` if a relation joins the two, other than a
+    contradiction; known of memories that `subjects` names.
+    """
 
     memory_id: UUID
     id: UUID
@@ -55,6 +68,10 @@ class Neighbour:
     content: str
     cues: tuple[str, ...]
     when: datetime
+    author: str
+    changed_by: str | None
+    recent: bool
+    settled: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,68 +159,56 @@ class Embeddings(Store):
             row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows
         }
 
-    async def similar(
+    async def neighbours(
         self,
         namespace: UUID,
         ids: Sequence[UUID],
         model: UUID,
         *,
-        nearest: float,
         newest: int,
         now: datetime,
-    ) -> dict[UUID, tuple[Similar, ...]]:
-        """Return, for each memory, at most three others in force with a cosine of `nearest` or more.
-
-        Compares with the `newest` memories of the namespace, and with older ones that share a rare word.
-        """
-        rows = await self._database.rows(
-            "embeddings/similar",
-            "scan"
-            if len(ids) <= _FEW
-            else "fresh",  # planning takes .9 ms, for a token 3
-            namespace=namespace,
-            ids=ids,
-            model=model,
-            distance=1 - nearest,
-            newest=newest,
-            now=now,
-        )
-        neighbours: dict[UUID, tuple[Similar, ...]] = {}
-        for row in rows:
-            other = made(Similar, row, similarity=round(row["similarity"], 3))
-            neighbours[row["memory_id"]] = (
-                *neighbours.get(row["memory_id"], ()),
-                other,
-            )
-        return neighbours
-
-    async def subjects(
-        self,
-        namespace: UUID,
-        ids: Sequence[UUID],
-        model: UUID,
-        *,
-        most: int,
-        least: float,
-        newest: int,
-        now: datetime,
+        similar: float | None = None,
+        subjects: Subjects = Subjects(),
     ) -> list[Neighbour]:
-        """Return the nearest others in force of each memory that no relation joins with it, by cosine.
+        """Return the nearest others in force of each memory, by cosine.
 
-        Compares with the `newest` memories of the namespace, down to a cosine of `least`.
+        At most three with a cosine of `similar` or more, None for none, and what `subjects` asks for. Compares with the
+        `newest` memories of the namespace; similar ones are looked for among older memories that share a rare word too.
         """
+        statement = "embeddings/neighbours"
+        plans: Plans = "scan"
+        if len(ids) == 1:
+            statement += ":single"
+        elif len(ids) > _FEW:
+            plans = "fresh"
         rows = await self._database.rows(
-            "embeddings/subjects",
-            "scan",
+            statement,
+            plans,
             namespace=namespace,
             ids=ids,
+            asked=subjects.of,
             model=model,
-            most=most,
-            least=least,
+            similar=similar,
+            most=subjects.most,
+            least=subjects.least,
             newest=newest,
             now=now,
         )
-        return [made(Neighbour, row) for row in rows]
+        return [  # not by `made`: a store reads ten
+            Neighbour(
+                memory_id=row["memory_id"],
+                id=row["id"],
+                cosine=row["cosine"],
+                content=row["content"],
+                cues=tuple(row["cues"]),
+                when=row["when"],
+                author=row["author"],
+                changed_by=row["changed_by"],
+                recent=row["recent"],
+                settled=row["settled"],
+            )
+            for row in rows
+        ]
 
     async def nearest(
         self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int

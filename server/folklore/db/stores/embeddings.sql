@@ -124,16 +124,19 @@ where large.vectors >= :threshold::integer and (existing.name is null or not (ex
 order by action desc, command
 
 -- name: insert. Write the embeddings of memories, one for each passage; :ids, :places, :passages, :begins, :ends,
--- :shares, :vectors and :cues belong together. A passage has its share of its memory's length.
+-- :shares, :vectors and :cues belong together. A passage has its share of its memory's length. Writes nothing, and returns
+-- no row, while :model is not registered.
 insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector, cues)
 select m.namespace_id, :model::uuid, given.id, given.passage, given.passages, given.begins, given.ends,
     ceil(folklore_length(m.search) * given.share)::smallint, given.vector, given.cues
 from unnest(:ids::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
     :vectors::halfvec[], :cues::halfvec[]) as given (id, passage, passages, begins, ends, share, vector, cues)
 join memories m on m.namespace_id = :namespace::uuid and m.id = given.id
+where exists (select from models where models.id = :model::uuid)
 on conflict (namespace_id, model_id, memory_id, passage)
     do update set passages = excluded.passages, begins = excluded.begins, ends = excluded.ends, length = excluded.length,
         vector = excluded.vector, cues = excluded.cues
+returning memory_id
 
 -- name: nearest. The :most memories of :namespace whose whole texts' embeddings in :model are nearest to :query,
 -- visible or not: the result compares two embedding generations and is shown to no caller.
@@ -168,30 +171,40 @@ where m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superse
 order by md5(m.id::text || :one::uuid::text)
 limit :most::integer
 
--- name: similar. The memories nearest to :ids by their whole texts, at most three for each: among the :newest
--- embeddings of the namespace and, if it holds more, among packed memories that share one of the three rarest words,
--- if at most 20 of them contain the word. So the work is bounded for a namespace of any size: (ids × newest) + (ids ×
--- 60) distances. Each memory keeps its nearest three before the lists are joined. If all memories are alike there are
--- as many pairs as distances: joining, sorting and deduplicating those would take a minute, the distances take a
--- second.
-with mine as materialized (
-    select e.memory_id, e.vector
+-- name: neighbours. The memories in force that are nearest to each of :ids by their whole texts: three down to a cosine of
+-- :similar, null for none, and for those of :asked, which are among :ids, :most down to :least. `settled` are those that a
+-- relation joins with the memory, but for a contradiction: both hold; :most does not count them. `recent` are those among
+-- the :newest.
+-- They are looked for among the :newest embeddings of the namespace and, if it holds more, the similar ones also among
+-- packed memories that share one of the three rarest words, if at most 20 of them contain the word. So the work is
+-- bounded for a namespace of any size: (ids × newest) + (ids × 60) distances. Each memory keeps its nearest ones before
+-- the lists are joined. If all memories are alike there are as many pairs as distances: joining, sorting and
+-- deduplicating those would take a minute, the distances take a second.
+with settled as materialized (
+    select r.from_id, r.to_id
+    from relations r
+    where r.namespace_id = :namespace::uuid and r.from_id = any(:asked::uuid[]) and r.type <> 'contradicts'
+    union
+    select r.to_id, r.from_id
+    from relations r
+    where r.namespace_id = :namespace::uuid and r.to_id = any(:asked::uuid[]) and r.type <> 'contradicts'
+),
+mine as materialized (
+    select e.memory_id, e.vector,
+        case when e.memory_id = any(:asked::uuid[]) then 1 - :least::float8 else 1 - :similar::float8 end as distance,
+        case when e.memory_id = any(:asked::uuid[])
+            then :most::integer + (select count(*) from settled where settled.from_id = e.memory_id)
+            else 3 end as most
     from embeddings e
     where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
         and e.passage = 0
 ),
-newest as materialized (
-    select e.memory_id, e.vector
-    from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
-    order by e.memory_id desc
-    limit :newest::integer
-),
+-- include newest_vectors
 words as (
     select m.id, folklore_word(found.lexeme) as word
     from memories m, unnest(m.search) as found
     where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[]) and not starts_with(found.lexeme, '=')
-        and (select count(*) from newest) = :newest::integer
+        and :similar::float8 is not null and exists (select from newest offset :newest::integer - 1)
 ),
 counted as (
     select each.word, open.documents, open.entries
@@ -228,10 +241,15 @@ nearest as (
     cross join lateral (
         select m.id, sorted.distance
         from (
-            select newest.memory_id, mine.vector <=> newest.vector as distance
-            from newest
-            where newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= :distance::float8
-            order by distance, newest.memory_id
+            select compared.memory_id, compared.distance
+            from (
+                select newest.memory_id, mine.vector <=> newest.vector as distance
+                from newest
+                where newest.memory_id <> mine.memory_id
+                offset 0  -- computes it once
+            ) compared
+            where compared.distance <= mine.distance
+            order by compared.distance, compared.memory_id
         ) sorted
         cross join lateral (
             select m.id
@@ -242,83 +260,35 @@ nearest as (
             offset 0
         ) m
         order by sorted.distance, sorted.memory_id
-        limit 3
+        limit mine.most
     ) found
 ),
 near as (
-    select memory_id, id as other, distance from nearest
-    union
-    select mine.memory_id, e.memory_id, mine.vector <=> e.vector
+    select memory_id, id as other, distance, true as recent from nearest
+    union all
+    select mine.memory_id, e.memory_id, mine.vector <=> e.vector, false
     from older
     join mine on mine.memory_id = older.id
     join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = older.other
         and e.passage = 0
-    where older.other <> older.id and (mine.vector <=> e.vector) <= :distance::float8
+    where older.other <> older.id and (mine.vector <=> e.vector) <= 1 - :similar::float8
+        and not exists (select from nearest where nearest.memory_id = mine.memory_id and nearest.id = e.memory_id)
 ),
 ranked as (
-    select near.memory_id, near.distance, m.id, m.content, m.author, m.changed_by,
-        row_number() over (partition by near.memory_id order by near.distance, m.id) as place
+    select near.memory_id, near.distance, near.recent, m.id, m.content, m.cues, {m.order_time} as "when", m.author,
+        m.changed_by, row_number() over (partition by near.memory_id order by near.distance, m.id) as place
     from near
     join memories m on m.namespace_id = :namespace::uuid and m.id = near.other
     where m.forgotten_at is null and m.superseded_at is null and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
 )
-select memory_id, id, 1 - distance as similarity, content, author, changed_by
+select ranked.memory_id, ranked.id, 1 - ranked.distance as cosine, ranked.recent, ranked.content, ranked.cues,
+    ranked."when", ranked.author, ranked.changed_by,
+    exists (
+        select from settled where settled.from_id = ranked.memory_id and settled.to_id = ranked.id
+    ) as settled
 from ranked
-where place <= 3
-order by memory_id, place
-
--- name: subjects. The :most memories in force nearest to each of :ids by their whole texts, among the :newest embeddings
--- of the namespace and down to a cosine of :least; not those that a relation joins with it, but for a contradiction:
--- both hold. Each with its cosine, text, cues and time for order.
-with mine as materialized (
-    select e.memory_id, e.vector
-    from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
-        and e.passage = 0
-),
-newest as materialized (
-    select e.memory_id, e.vector
-    from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
-    order by e.memory_id desc
-    limit :newest::integer
-),
-settled as materialized (
-    select r.from_id, r.to_id
-    from relations r
-    where r.namespace_id = :namespace::uuid and r.from_id = any(:ids::uuid[]) and r.type <> 'contradicts'
-    union
-    select r.to_id, r.from_id
-    from relations r
-    where r.namespace_id = :namespace::uuid and r.to_id = any(:ids::uuid[]) and r.type <> 'contradicts'
-)
-select mine.memory_id, found.id, 1 - found.distance as cosine, found.content, found.cues, found."when"
-from mine
-cross join lateral (
-    select m.id, m.content, m.cues, m."when", sorted.distance
-    from (
-        select compared.memory_id, compared.distance
-        from (
-            select newest.memory_id, mine.vector <=> newest.vector as distance
-            from newest
-            where newest.memory_id <> mine.memory_id
-            offset 0  -- computes it once
-        ) compared
-        where compared.distance <= 1 - :least::float8
-        order by compared.distance, compared.memory_id
-    ) sorted
-    cross join lateral (
-        select m.id, m.content, m.cues, {m.order_time} as "when"
-        from memories m
-        where m.namespace_id = :namespace::uuid and m.id = sorted.memory_id
-            and m.forgotten_at is null and m.superseded_at is null
-            and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
-        offset 0
-    ) m
-    where not exists (select from settled where settled.from_id = mine.memory_id and settled.to_id = m.id)
-    order by sorted.distance, sorted.memory_id
-    limit :most::integer
-) found
+where ranked.recent or ranked.place <= 3
+order by ranked.memory_id, ranked.place
 
 -- name: update_length. Copy the length of a changed memory to its embeddings in every model. Its text is the same, and
 -- so are the lengths of its passages.

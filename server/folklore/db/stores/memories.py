@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -256,11 +257,18 @@ async def index(
     ]
     if not embedded:
         return
-    await register(session, vectors.by, now)
-    of, rows = embedding_rows(embedded)
-    await session.rows(
-        "embeddings/insert", namespace=namespace, model=vectors.model, ids=of, **rows
+    of, columns = embedding_rows(embedded)
+    write = partial(
+        session.rows,
+        "embeddings/insert",
+        namespace=namespace,
+        model=vectors.model,
+        ids=of,
+        **columns,
     )
+    if not await write():
+        await register(session, vectors.by, now)
+        await write()
 
 
 def embedding_rows(

@@ -110,11 +110,11 @@ async def active_model(session: Session) -> KnownModel | None:
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
+    if await session.rows("models/registered", id=model.id):
+        return  # a write would reach every node of a cluster
     values = asdict(model) | {"now": now}
     del values["role"], values["since"]
-    # a write would reach every node of a cluster
-    if not await session.rows("models/registered", id=model.id):
-        await session.rows("models/insert", **values)
+    await session.rows("models/insert", **values)
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:

@@ -26,7 +26,7 @@ from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.memory.context import RequestContext
 from folklore.memory.records.activity import WRITES
 from folklore.memory.records.review import CONTRADICTS, SETTLED, comparing_model
-from folklore.memory.records.store import NEAREST
+from folklore.memory.records.similar import NEAREST
 
 # Days of the changes by author.
 _WEEK = 7

@@ -21,7 +21,7 @@ from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
 from folklore.embedding.protocol import Model
 from folklore.memory.context import RequestContext
-from folklore.memory.records.store import NEAREST, NEWEST
+from folklore.memory.records.similar import NEAREST, NEWEST, near_duplicates
 
 CONTRADICTS = "contradicts"
 # Relations of near-duplicates that were decided on.
@@ -123,12 +123,12 @@ async def _similar(
     model = await comparing_model(context)
     if model is None or not ids:
         return {}
-    neighbours = await context.memory.embeddings.similar(
-        namespace, ids, model.id, nearest=NEAREST, newest=NEWEST, now=context.now
+    neighbours = await context.memory.embeddings.neighbours(
+        namespace, ids, model.id, newest=NEWEST, now=context.now, similar=NEAREST
     )
     return {
         frozenset((id_, near.id)): near.similarity
-        for id_, others in neighbours.items()
+        for id_, others in near_duplicates(neighbours).items()
         for near in others
     }
 

@@ -31,7 +31,8 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.permissions import opens, require, require_new_namespace
 from folklore.memory.records.cues import add_cues, embed_cues
-from folklore.memory.records.subjects import Stored, older_on_subject
+from folklore.memory.records.similar import find_neighbours, near_duplicates, shown
+from folklore.memory.records.subjects import Stored, older_on_subject, subjects_of
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import (
@@ -44,7 +45,6 @@ from folklore.model import (
     DEFAULT_LANGUAGE,
     Draft,
     Memory,
-    OnSubject,
     Relation,
     Similar,
     StoreItem,
@@ -57,23 +57,12 @@ from folklore.text.clean import digest, former_digest
 
 log = get_logger(__name__)
 
-# Least cosine of two similar texts. A cosine does not distinguish agreement from contradiction.
-NEAREST = 0.92
-# The newest memories of the namespace that a batch is compared with: 1.5 million distances at 256 dimensions take about
-# 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
-NEWEST = 3_000
 _ADD_CUES = (
     "No cues yet: memory_update with id and cues, 3 to 6 phrases as somebody would "
     "type them when it is needed, adds them."
 )
-_UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
-_NO_MODEL = f"{_UNKNOWN} the embedding model is unavailable."
-_LATER = "Similar memories are not in this answer: the embeddings are made after it."
 # New memories of a call for which older ones on their subject are looked up.
 _MOST_ASKED = 20
-# Similar memories that one answer shows.
-_MOST_SIMILAR = 20
-# Characters from which a batch is checked in a thread.
 
 
 class _RefusedItems(Exception):
@@ -214,18 +203,32 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     if making is not None:
         memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
     model = None if batch.vectors is None else batch.vectors.model
-    (similar, notes), subjects = await asyncio.gather(
-        find_similar(context, namespace, new, model, later=making is not None),
-        _on_subject(context, namespace, written.outcome, batch, model),
+    asked = _asked_of(outcome, batch, context.now)
+    neighbours, notes = await find_neighbours(
+        context,
+        namespace,
+        new,
+        model,
+        subjects_of(memory.id for memory in asked),
+        later=making is not None,
     )
-    outcomes = (
-        replace(
-            _store_item(item, batch.memories[place].draft, similar, written.cued),
-            same_subject=_without(subjects.get(item.id, ()), similar.get(item.id, ())),
-            superseded=_hidden(batch.superseded.get(place)),
+    similar, not_shown = shown(near_duplicates(neighbours))
+    subjects = older_on_subject(asked, neighbours)
+    outcomes = []
+    for place, item in outcome.items():
+        draft = batch.memories[place].draft
+        known = {near.id for near in similar.get(item.id, ())}
+        known |= {link.id for link in draft.related}
+        same_subject = tuple(
+            older for older in subjects.get(item.id, ()) if older.id not in known
         )
-        for place, item in outcome.items()
-    )
+        outcomes.append(
+            replace(
+                _store_item(item, draft, similar, written.cued),
+                same_subject=same_subject,
+                superseded=_hidden(batch.superseded.get(place)),
+            )
+        )
     refusals = tuple(
         RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors)
     )
@@ -234,7 +237,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         tuple(outcomes),
         _note(
             valid.notes,
-            [*notes, *_how_to_add_cues(context, request, batch, new)],
+            [*notes, *not_shown, *_how_to_add_cues(context, request, batch, new)],
             len(refusals),
             len(request.memories),
         ),
@@ -255,53 +258,17 @@ def _how_to_add_cues(
     return [_ADD_CUES] if first else []
 
 
-async def _on_subject(
-    context: RequestContext,
-    namespace: UUID,
-    outcome: Mapping[int, Inserted],
-    batch: _Batch,
-    model: UUID | None,
-) -> Mapping[UUID, tuple[OnSubject, ...]]:
-    """Return older memories on the subject of new ones, which these may replace.
-
-    None for a memory that supersedes one, nor those that it is related to. An error is logged: the memories are stored
-    all the same.
-    """
-    new: dict[UUID, Draft] = {
-        item.id: batch.memories[place].draft
-        for place, item in outcome.items()
-        if item.new and batch.memories[place].draft.supersedes is None
-    }
-    if model is None or not new:
-        return {}
-    memories = [
-        Stored(id_, draft.content, draft.cues, _time_of(draft, context.now))
-        for id_, draft in list(new.items())[:_MOST_ASKED]
-    ]
-    try:
-        found = await older_on_subject(context, namespace, memories, model)
-    except FolkloreError as error:
-        log.warning("subjects_unknown", count=len(new), reason=error.message)
-        return {}
-    subjects: dict[UUID, tuple[OnSubject, ...]] = {}
-    for id_, olders in found.items():
-        known = {link.id for link in new[id_].related}
-        if asked := tuple(older for older in olders if older.id not in known):
-            subjects[id_] = asked
-    return subjects
-
-
-def _without(
-    olders: Sequence[OnSubject], similar: Sequence[Similar]
-) -> tuple[OnSubject, ...]:
-    """Return the older memories that the answer does not show as similar already."""
-    shown = {near.id for near in similar}
-    return tuple(older for older in olders if older.id not in shown)
-
-
-def _time_of(draft: Draft, now: datetime) -> datetime:
-    """Return the time for order of a memory that is stored now."""
-    return min(draft.occurred_at or now, now)
+def _asked_of(
+    outcome: Mapping[int, Inserted], batch: _Batch, now: datetime
+) -> list[Stored]:
+    """Return the new memories whose subjects are looked for: the first ones, but none that supersedes another."""
+    asked = []
+    for place, item in outcome.items():
+        draft = batch.memories[place].draft
+        if item.new and draft.supersedes is None:
+            when = min(draft.occurred_at or now, now)
+            asked.append(Stored(item.id, draft.content, draft.cues, when))
+    return asked[:_MOST_ASKED]
 
 
 async def _checked(
@@ -645,52 +612,3 @@ async def embed(
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None
-
-
-async def find_similar(
-    context: RequestContext,
-    namespace: UUID,
-    ids: Sequence[UUID],
-    model: UUID | None,
-    *,
-    later: bool = False,
-) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
-    """Return at most three similar memories for each new one, the nearest first, or a note why they are unknown.
-
-    Of a large batch the nearest one of each memory comes first; the answer shows at most 20 and counts the others.
-
-    One statement, after the commit: an error here is logged and noted, and the memories are stored all the same.
-    Without `model` the new memories have no embeddings yet; `later` they will. Of the first memories nothing is noted.
-    """
-    memory = context.memory
-    if not ids or (model is None and memory.embedder is None):
-        return {}, []
-    try:
-        if model is None:
-            # The first memories of a namespace have none that they could be similar to.
-            has_others = await memory.memories.has_others(namespace, ids)
-            return {}, [_LATER if later else _NO_MODEL] if has_others else []
-        near = await memory.embeddings.similar(
-            namespace, ids, model, nearest=NEAREST, newest=NEWEST, now=context.now
-        )
-    except FolkloreError as error:
-        log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
-        return {}, [f"{_UNKNOWN} {error.message}"]
-    return _shown(near)
-
-
-def _shown(
-    neighbours: Mapping[UUID, Sequence[Similar]],
-) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
-    pairs = [
-        (rank, id_, near)
-        for id_, others in neighbours.items()
-        for rank, near in enumerate(others)
-    ]
-    nearest: dict[UUID, tuple[Similar, ...]] = {}
-    for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_MOST_SIMILAR]:
-        nearest[id_] = (*nearest.get(id_, ()), near)
-    more = len(pairs) - _MOST_SIMILAR
-    return nearest, [
-        f"{more:,} more similar memories are not shown."
-    ] if more > 0 else []

@@ -1,12 +1,13 @@
 """Memories on the subject of others: older ones that a new one may replace, and newer ones that replace them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.embeddings import Neighbour
+from folklore.db.stores.embeddings import Neighbour, Subjects
 from folklore.memory.context import RequestContext
+from folklore.memory.records.similar import NEWEST
 from folklore.model import Memory, OnSubject
 from folklore.ranking.subjects import (
     COMPARED,
@@ -16,9 +17,8 @@ from folklore.ranking.subjects import (
     subject_words,
 )
 
-# Nearest memories that are compared by words, among so many of the newest.
+# Nearest memories that are compared by words.
 _NEAREST = 10
-_NEWEST = 3_000
 # Memories on its subject that a new one names.
 _MOST_NAMED = 2
 # Seconds by which a memory must be newer: of those of one day, as of an import, the times say little.
@@ -49,13 +49,21 @@ class Stored:
         return cls(memory.id, memory.content, memory.cues, when)
 
 
-async def older_on_subject(
-    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
+def subjects_of(memories: Iterable[UUID]) -> Subjects:
+    """Return what is asked of the database to know what is on the subjects of memories."""
+    return Subjects(list(memories), _NEAREST, COMPARED)
+
+
+def older_on_subject(
+    memories: Sequence[Stored], neighbours: Iterable[Neighbour]
 ) -> dict[UUID, tuple[OnSubject, ...]]:
-    """Return for each memory at most two older ones on its subject, the likeliest first; not those of one call."""
+    """Return for each memory at most two older ones on its subject, the likeliest first; not those of one call.
+
+    `neighbours` are the answer to `subjects_of`.
+    """
     stored_together = {memory.id for memory in memories}
     found: dict[UUID, tuple[OnSubject, ...]] = {}
-    near = await _near(context, namespace, memories, model)
+    near = _likely(memories, neighbours)
     for memory in memories:
         olders = [
             OnSubject(other.id, other.when, other.content, value)
@@ -80,7 +88,16 @@ async def newer_memories(
     if not cued or context.memory.embedder is None:
         return {}
     model = await context.memory.embedder.model()
-    newer = _newest(cued, await _near(context, namespace, cued, model.id))
+    ids = [memory.id for memory in cued]
+    neighbours = await context.memory.embeddings.neighbours(
+        namespace,
+        ids,
+        model.id,
+        newest=NEWEST,
+        now=context.now,
+        subjects=subjects_of(ids),
+    )
+    newer = _newest(cued, _likely(cued, neighbours))
     if not newer:
         return {}
     ids = list(dict.fromkeys(newer.values()))
@@ -105,23 +122,16 @@ def _newest(
     return found
 
 
-async def _near(
-    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
+def _likely(
+    memories: Sequence[Stored], neighbours: Iterable[Neighbour]
 ) -> Mapping[UUID, list[tuple[Stored, float]]]:
-    """Return the memories on the subject of each, with their likeness. One statement."""
+    """Return the neighbours on the subject of each memory, with their likeness; not those that a relation settles."""
     by_id = {memory.id: memory for memory in memories}
-    neighbours = await context.memory.embeddings.subjects(
-        namespace,
-        list(by_id),
-        model,
-        most=_NEAREST,
-        least=COMPARED,
-        newest=_NEWEST,
-        now=context.now,
-    )
     near: dict[UUID, list[tuple[Stored, float]]] = {}
     for neighbour in neighbours:
-        memory = by_id[neighbour.memory_id]
+        memory = by_id.get(neighbour.memory_id)
+        if memory is None or neighbour.settled or not neighbour.recent:
+            continue
         other = Stored.of(neighbour)
         value = likeness(neighbour.cosine, memory.words, other.words)
         if value >= SAME:
