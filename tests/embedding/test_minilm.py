@@ -12,14 +12,14 @@ import pytest
 from structlog.testing import capture_logs
 
 from folklore.config import EmbeddingSettings
-from folklore.embedding import factory
+from folklore.embedding import factory, local
 from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.factory import (
     configured_embedder,
     fetched_minilm,
     minilm_folder,
 )
-from folklore.embedding.local import LocalEmbedder
+from folklore.embedding.local import LocalEmbedder, free_processors
 from folklore.embedding.protocol import Embedder, ModelChoice
 from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
@@ -207,6 +207,43 @@ def test_a_known_item_is_a_title_or_first_sentence_and_the_rest(
     text: str, item: tuple[str, str] | None
 ) -> None:
     assert known_item(text) == item
+
+
+@pytest.mark.parametrize(
+    ("processors", "quota", "yielding", "free"),
+    [
+        (8, None, True, 8),
+        (8, None, False, 7),
+        (2, None, False, 1),
+        (1, None, True, 1),
+        (1, None, False, 1),
+        (64, 4.0, True, 3),
+        (64, 1.5, True, 1),
+        (2, 0.5, True, 1),
+        (2, 8.0, True, 2),
+    ],
+)
+def test_batches_leave_a_processor_to_questions_unless_their_threads_yield(
+    processors: int, quota: float | None, yielding: bool, free: int
+) -> None:
+    assert free_processors(processors, quota, yielding=yielding) == free
+
+
+async def test_batches_are_embedded_at_the_same_time_on_free_processors(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local, "free_processors", lambda *_, **__: 3)
+    together = threading.Barrier(3)
+
+    class Meeting:
+        def __call__(self, texts: Sequence[str], *, question: bool = False) -> Vectors:
+            together.wait(timeout=30)  # broken unless three batches are under way
+            return np.ones((len(texts), 2), dtype=np.float32)
+
+    embedder = LocalEmbedder(ModelChoice("minilm", "meeting"), Meeting, None)
+
+    assert (await embedder.embed(["x" * 3_000] * 6)).shape == (6, 2)
+    await embedder.close()
 
 
 async def test_a_question_does_not_wait_for_texts() -> None:

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from typing import Protocol
 
 from folklore.embedding import vectors
@@ -17,8 +18,10 @@ from folklore.lazy import numpy as np
 
 # About 0.4 s of one processor with MiniLM: the end of the process waits for one batch. Smaller ones take longer in all.
 _BATCH_CHARACTERS = 4_000
-# Elsewhere than on Linux a thread cannot have a priority of its own, and more than one would delay questions.
+# Elsewhere than on Linux a thread cannot have a priority of its own.
 _OWN_PRIORITY = sys.platform == "linux"
+# What a container may use, by cgroup 2: microseconds of processor and of the period, the first of them perhaps "max".
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
 
 class LocalModel(Protocol):
@@ -32,7 +35,7 @@ class LocalModel(Protocol):
 class LocalEmbedder:
     """Loads a model on first use. One thread embeds a few texts, another one questions, which never wait for texts.
 
-    Several batches are embedded on all processors, each by a thread of a low priority.
+    Several batches are embedded on the processors that are free, each by a thread of a low priority.
     """
 
     weighs_words = False
@@ -47,15 +50,15 @@ class LocalEmbedder:
         self._load = load
         self._max_tokens = max_tokens
         self._texts = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
-        # fastembed has threads of its own. With 19, the lowest priority, a compiler at work would stop them.
-        if _OWN_PRIORITY and choice.provider == "minilm":
-            workers = len(os.sched_getaffinity(0))
-        else:
-            workers = 1
+        workers = 1  # fastembed has threads of its own
+        if choice.provider == "minilm":
+            workers = free_processors(
+                _processors(), _quota(_QUOTA), yielding=_OWN_PRIORITY
+            )
+        yielding = None
         if _OWN_PRIORITY:
+            # With 19, the lowest priority, a compiler at work would stop them.
             yielding = partial(os.setpriority, os.PRIO_PROCESS, 0, 10)
-        else:
-            yielding = None
         self._batches = ThreadPoolExecutor(
             workers, thread_name_prefix="embed-batch", initializer=yielding
         )
@@ -127,3 +130,33 @@ class LocalEmbedder:
                 self._questions, self._load
             )
         return await asyncio.shield(self._loading)
+
+
+def free_processors(processors: int, quota: float | None, *, yielding: bool) -> int:
+    """Return how many processors may embed batches while questions are answered.
+
+    Threads that are `yielding`, of a low priority, may use all: a question takes one from them. Others leave one. So do
+    those of a container with a `quota`, the processors that it may use of those of its machine: once it is used up,
+    questions stop too.
+    """
+    if quota is not None and quota < processors:
+        return max(1, int(quota) - 1)
+    if yielding:
+        return processors
+    return max(1, processors - 1)
+
+
+def _processors() -> int:
+    """Return the number of processors that this process may use."""
+    if sys.platform == "linux":
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _quota(file: Path) -> float | None:
+    """Return how many processors this container may use, None without a limit."""
+    try:
+        used, period = file.read_text("ascii").split()
+        return int(used) / int(period)
+    except (OSError, ValueError):
+        return None
