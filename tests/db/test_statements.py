@@ -62,14 +62,17 @@ DISTRIBUTED = [
     if not name.startswith(("backup/", "distributed/", "roles/", "server/"))
 ]
 
-DATA_TABLES = sorted(
-    {
+
+def _tables_after(command: str) -> set[str]:
+    """Return the tables that migrations name after a command."""
+    return {
         table
         for migration in migrations()
-        for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)
+        for table in re.findall(rf"^{command} table (\w+)", migration.sql, re.MULTILINE)
     }
-    - SMALL
-)
+
+
+DATA_TABLES = sorted(_tables_after("create") - _tables_after("drop") - SMALL)
 
 # Statements that enter a data table by something else than its namespace, and why they may.
 EXEMPT = {

@@ -3,16 +3,19 @@
 import json
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 from mcp import Client
 
 from folklore.db.sql_loader import statement
+from folklore.db.stores.embeddings import Neighbour
 from folklore.db.stores.postings import PostingStore
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
-from folklore.model import Draft, Link
+from folklore.memory.records.similar import NEAREST, NEWEST
+from folklore.memory.records.subjects import subjects_of
+from folklore.model import Draft, Link, Relation
 from tests.mcp.test_tools import call
 from tests.person import NOON, Person, contents
 
@@ -349,6 +352,38 @@ async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     ]
     assert len(rows) == 3 * len(new)
     assert max(met) <= 3 * len(new), met
+
+
+async def test_a_memory_has_the_same_neighbours_alone_as_among_others(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    """They are compared by two forms of a statement."""
+    ids = await person.keep(
+        *(f"note {n} about the widget assembly line {n % 4}" for n in range(40))
+    )
+    await person.forget(*ids[:3])
+    await person.relate(Relation(ids[-1], "refines", ids[-5]))
+    [notebook] = await person.library.find_namespaces(["notes"])
+    model = await connection.fetchval("select id from models")
+
+    async def neighbours(*of: UUID) -> dict[UUID, list[Neighbour]]:
+        found = await person.library.embeddings.neighbours(
+            notebook.id,
+            of,
+            model,
+            newest=NEWEST,
+            now=NOON,
+            similar=NEAREST,
+            subjects=subjects_of(of),
+        )
+        return {id_: [near for near in found if near.memory_id == id_] for id_ in of}
+
+    together = await neighbours(*ids[3:])
+
+    assert [near.settled for near in together[ids[-1]]].count(True) == 1
+    assert len(together[ids[-1]]) == 11, "room is left for what is settled"
+    for id_ in ids[3:]:
+        assert (await neighbours(id_))[id_] == together[id_]
 
 
 async def test_a_failed_search_for_near_duplicates_is_reported_and_the_store_succeeds(
