@@ -1,5 +1,6 @@
 """Merge two namespaces: every memory moves with its id, history, relations, revisions, usage and vectors."""
 
+import asyncio
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.memory.auth.test_isolation import audited, holder, owner_of_two  # noqa: F401 - a fixture
 from tests.memory.test_usage import used
 from tests.person import NOON, Person, contents, ids
+from tests.waiting import STUCK
 
 TABLES = (
     "memories",
@@ -245,6 +247,29 @@ async def test_an_undo_moves_the_memories_back_as_they_are(person: Person) -> No
         await merge(later(person, 13), undo=True)
     assert (await merge(later(person, 14))).memories == 3
     assert (await merge(later(person, 15), undo=True)).memories == 3
+
+
+async def test_an_undo_and_an_erasure_at_the_same_moment_do_not_deadlock(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    await person.keep("The cat is Turing.", namespace="old")
+    await person.keep("The dog is Hopper.")
+    await merge(later(person))
+    old = await connection.fetchval("select id from namespaces where name = 'old'")
+
+    async with connection.transaction():
+        await connection.fetch("select folklore_lock($1)", old)
+        undoing = asyncio.create_task(merge(later(person, 11), undo=True))
+        async with asyncio.timeout(STUCK):
+            while not await connection.fetchval(
+                "select count(*) from pg_locks where not granted"
+            ):
+                continue
+        # as an erasure goes on
+        await connection.fetch("select from namespaces where id = $1 for update", old)
+
+    undone = await undoing
+    assert (undone.name, undone.memories) == ("notes", 1)
 
 
 async def test_an_undo_is_refused_where_it_is_not_possible(person: Person) -> None:

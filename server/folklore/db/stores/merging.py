@@ -157,11 +157,19 @@ class Merging(Store):
         `restore` restores the target first. Raises NotFound, or ConcurrentChange if its name is in use.
         """
         async with self._database.transaction() as session:
-            if restore:
-                await session.rows("namespaces/restore", namespace=target.id)
+            locked = {}
             # two merges never deadlock
             for namespace in sorted((source, target), key=lambda item: item.id):
-                locked = await session.row("namespaces/lock", namespace=namespace.id)
-                if locked is None or locked["deleted_at"] is not None:
+                locked[namespace.id] = await session.row(
+                    "namespaces/lock", namespace=namespace.id
+                )
+            # after the lock, as an erasure takes it before the row too
+            if restore:
+                await session.rows("namespaces/restore", namespace=target.id)
+            for namespace in (source, target):
+                row = locked[namespace.id]
+                is_restored = restore and namespace == target
+                is_deleted = row is not None and row["deleted_at"] is not None
+                if row is None or (is_deleted and not is_restored):
                     raise NotFound(f"The namespace {namespace.name} was deleted.")
             yield Merge(session, source, target, caller, now)
