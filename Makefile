@@ -13,7 +13,7 @@ watched = if [ -t 2 ]; then $(1); else \
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 # Of the tests without a database those that start no process either; linear time is measured, and takes as long as all others.
-QUICK := tests/text tests/ranking $(addprefix tests/test_,background.py config.py ids.py log.py project.py time_zone.py)
+QUICK := tests/text tests/ranking tests/test_background.py tests/test_config.py tests/test_log.py tests/test_time_zone.py
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=

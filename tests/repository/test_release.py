@@ -474,6 +474,17 @@ def test_the_workflow_runs_targets_that_exist_with_variables_that_they_use() -> 
             assert f"$({word.split('=')[0]})" in MAKEFILE, call
 
 
+def test_every_file_of_tests_in_the_makefile_exists() -> None:
+    named = set(re.findall(r"(?<![\w/])tests/[\w/]+(?:\.py)?", MAKEFILE))
+
+    assert "tests/ranking" in named
+    assert [
+        name
+        for name in named
+        if not (ROOT / name).exists() and not name.endswith("test_")
+    ] == []
+
+
 def test_the_workflow_publishes_files_that_its_targets_make() -> None:
     commands = "\n".join(step["run"] for step in steps() if "run" in step)
     made = set(
