@@ -85,6 +85,7 @@ async def test_a_refusal_names_the_next_step(client: httpx.AsyncClient) -> None:
         ("GET /healthz HTTP/1.0", [], 421),
         ("GET http://evil.example/healthz HTTP/1.1", ["Host: evil.example"], 421),
         ("GET /healthz HTTP/1.0", ["Host: localhost"], 200),
+        ("GET /healthz HTTP/1.1", ["Host: \t localhost \t"], 200),
     ],
 )
 async def test_a_missing_repeated_or_wrong_host_is_refused(
@@ -94,6 +95,30 @@ async def test_a_missing_repeated_or_wrong_host_is_refused(
         connection.send("\r\n".join([request_line, *headers, "", ""]).encode())
 
         assert await connection.status() == status
+
+
+async def test_blanks_around_the_value_of_a_header_belong_to_no_value(
+    server: HttpServer,
+) -> None:
+    async with wire(server.port) as connection:
+        body = message(
+            "tools/call",
+            name="memory_status",
+            arguments={},
+            _meta={
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            },
+        )
+        headers = (
+            "MCP-Protocol-Version: 2026-07-28 \t",
+            "Mcp-Method: \t tools/call  ",
+            "Mcp-Name:   memory_status\t ",
+        )
+        connection.send(posted(body, *headers))
+
+        assert await connection.status() == 200
 
 
 @pytest.mark.parametrize("path", ["/mcp", "/messages/", "/healthz", "/nothing/here"])

@@ -53,7 +53,11 @@ from folklore.http.mcp_clients import (
 from folklore.http.oauth import JwtIssuer
 from folklore.http.requested import RequestedNames
 from folklore.http.server.api import api_routes
-from folklore.http.server.connections import RequestTracking, current_peer
+from folklore.http.server.connections import (
+    RequestTracking,
+    TrimmedHeaders,
+    current_peer,
+)
 from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
 from folklore.http.server.peers import RequestPeer, require_own_user
@@ -141,6 +145,7 @@ def build_app(
 
     middleware = [
         Middleware(RequestTracking),
+        Middleware(TrimmedHeaders),
         Middleware(OneSpelling),
         Middleware(RequestLog, metrics=metrics, routes=routes),
         Middleware(McpReplies, bare_address=_bare_address),
@@ -192,6 +197,7 @@ def build_console(app: App, host: str, limits: Limits) -> Starlette:
         routes=routes,
         middleware=[
             Middleware(RequestTracking),
+            Middleware(TrimmedHeaders),
             Middleware(RequestLog, metrics=metrics, routes=routes),
             Middleware(McpReplies, bare_address=_only_pages),
             Middleware(TrustedHosts, security=security),

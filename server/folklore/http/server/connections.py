@@ -182,3 +182,20 @@ class RequestTracking:
             return await self.app(scope, receive, send)
         finally:
             connection.end_request(int(Headers(scope=scope).get("content-length", "0")))
+
+
+class TrimmedHeaders:
+    """ASGI middleware that removes the blanks around the values of headers, which belong to no value (RFC 9110, 5.5).
+
+    The parser leaves those after a value.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope["headers"] = [
+                (name, value.strip(b" \t")) for name, value in scope["headers"]
+            ]
+        await self.app(scope, receive, send)

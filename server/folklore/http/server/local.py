@@ -41,7 +41,11 @@ from folklore.http.requested import (
     requested_zone,
 )
 from folklore.http.server.api import api_routes
-from folklore.http.server.connections import ConnectionGuard, RequestTracking
+from folklore.http.server.connections import (
+    ConnectionGuard,
+    RequestTracking,
+    TrimmedHeaders,
+)
 from folklore.http.server.health import Health
 from folklore.http.server.serve import (
     bind,
@@ -324,6 +328,7 @@ def _user_application(
         ],
         middleware=[
             Middleware(RequestTracking),
+            Middleware(TrimmedHeaders),
             Middleware(RequestedNames),
             Middleware(_LocalCaller, local=app),
             Middleware(_BeforeMcp, mcp=mcp),
