@@ -20,7 +20,9 @@ import httpx
 import pytest
 from mcp import Client
 
-from folklore.client import local_server as local
+from folklore.cli import forkserver
+from folklore.cli.main import _COMMANDS
+from folklore.client import forked, local_server as local
 from folklore.client.local_server import LocalServer
 from folklore.memory.service import operations
 from folklore.text.names import former
@@ -831,3 +833,14 @@ async def test_a_port_that_is_taken_names_the_folklore_server_that_has_it(
         assert "another Folklore server" in elsewhere.err
         assert (restart.code, "serve --http" in restart.err) == (5, True)
         assert stopped.out == f"Process {http.process.pid} has ended.\n"
+
+
+def test_the_process_that_forks_has_imported_every_command_that_it_carries_out() -> (
+    None
+):
+    commands = forked._COMMANDS - {"serve"}
+    modules = {f"cli.{_COMMANDS[name][0]}" for name in commands}
+
+    assert modules - set(forkserver._MODULES) == set(), (
+        "Add it to _MODULES in cli/forkserver.py, or each call imports it anew."
+    )

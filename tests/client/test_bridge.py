@@ -802,7 +802,9 @@ def test_the_tools_that_are_called_twice_read_or_take_keys() -> None:
         for spec in TOOLS
         if "idempotency_key" in spec.listed.input_schema["properties"]
     }
-    assert {spec.name for spec in TOOLS if not spec.writes} | keyed == REPEATABLE
+    assert {spec.name for spec in TOOLS if not spec.writes} | keyed == REPEATABLE, (
+        "change REPEATABLE in client/bridge.py"
+    )
 
 
 async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) -> None:

@@ -25,7 +25,9 @@ async def test_schema_sql_and_the_migrations_make_the_same_schema(
     await connection.execute(SCHEMA_SQL.read_text(encoding="utf-8"))
     await connection.close()
 
-    assert schema_text(empty_database_url) == schema_text(database_url)
+    assert schema_text(empty_database_url) == schema_text(database_url), (
+        "schema.sql differs from the migrations; a column that a migration adds is the last of its table there too"
+    )
 
 
 def test_schema_sql_describes_every_table() -> None:

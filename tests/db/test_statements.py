@@ -9,6 +9,7 @@ from pathlib import Path
 import asyncpg
 import pytest
 
+from folklore.db import shards
 from folklore.db.migrate import migrations
 from folklore.db.sql_loader import families, sections, statement
 from tests.db.test_schema import SMALL
@@ -327,3 +328,37 @@ def test_no_sql_is_built_in_python() -> None:
     ]
 
     assert found == []
+
+
+# On a cluster Citus itself joins the shards of these, in order.
+JOINED_BY_CITUS = {
+    "audit/read", "audit/time", "changes/relations", "injections/last_session", "injections/read", "injections/stated",
+    "memories/ending", "memories/locate",
+}  # fmt: skip
+
+
+def test_a_statement_over_several_namespaces_in_an_order_says_how_a_cluster_merges_it() -> (
+    None
+):
+    ordered = set()
+    for name in COMPLETE:
+        asked = statement(name)
+        if "namespaces" in asked.parameters and is_ordered(asked.sql):
+            ordered.add(name.split(":")[0])
+    known = {*shards._ORDERS, *shards._BY_TIME}
+
+    assert known - ordered == set(), "db/shards.py names what has no order"
+    assert ordered - known - JOINED_BY_CITUS == set(), (
+        "Write the order into _ORDERS in db/shards.py; or add the statement to JOINED_BY_CITUS here, if `make cluster` "
+        "shows that Citus plans it by itself."
+    )
+
+
+def is_ordered(sql: str) -> bool:
+    """Return whether the outermost query has an order or a limit."""
+    outermost = re.sub(r"'[^']*'", "''", re.sub(r"--[^\n]*", "", sql))
+    nested = None
+    while outermost != nested:
+        nested = outermost
+        outermost = re.sub(r"\([^()]*\)", "", nested)
+    return re.search(r"\b(?:order by|limit)\b", outermost) is not None
