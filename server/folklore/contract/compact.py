@@ -27,6 +27,8 @@ def fields_of(item: object, names: str) -> JsonDict:
 
 
 def plain(value: object) -> object:
+    if value is None or isinstance(value, str | int | float):
+        return value
     if isinstance(value, datetime):
         return value.isoformat(timespec="seconds").replace("+00:00", "Z")
     if isinstance(value, UUID):
