@@ -454,7 +454,8 @@ order by 1, 2
 -- the kept number of documents among packed memories and, of the rarest words until :budget postings are spent, the
 -- entries, with the namespaces that have any, and how many; the same of these words in cues, which have a budget of
 -- their own. Then all words of fresh memories, and the number and the
--- summed length of the packed ones. One statement is one moment: a memory is packed or fresh.
+-- summed length of the packed ones. One statement is one moment: a memory is packed or fresh. Most pieces are plain words:
+-- functions that look for names are called for the others alone.
 with
 -- include left_out
 piece as materialized (
@@ -468,7 +469,7 @@ analysed as materialized (
     cross join lateral unnest(found.positions) as position
     where (char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584)  -- single characters of scripts without spaces
         -- The number of a name is a word for phrases alone: python3 does not ask for every 3.
-        and not (found.lexeme ~ '^[0-9]+$' and piece.text ~ (
+        and not (found.lexeme ~ '^[0-9]+$' and piece.text ~ '(?![0-9_])\w' and piece.text ~ (
             '((?![0-9_])\w){2}' || found.lexeme || '(\D|$)|(^|\D)' || found.lexeme || '((?![0-9_])\w){3}'))
     union all
     select 'spelled', piece.place, position::integer, '', found.lexeme
@@ -479,11 +480,13 @@ analysed as materialized (
     select 'compound', piece.place, 0, '', found.lexeme
     from piece
     cross join lateral unnest(folklore_compounds(piece.text)) as found
+    where piece.text !~ '^[^\d_]?[a-z]*\W*$'
     union all
     select 'joined', piece.place, 0, spoken.language, found.lexeme
     from piece
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_joined(spoken.language, piece.text, every => true)) as found
+    where piece.text ~ '[-/\u2010\u2011]'
 ),
 asked as materialized (
     select folklore_word(field.prefix || named.lexeme) as word, field.prefix
