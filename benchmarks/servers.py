@@ -82,12 +82,12 @@ def http(port: str) -> None:
     from unittest.mock import patch
 
     from folklore.cli.main import outcome
-    from folklore.http.server import app
-    from folklore.mcp.server import build_server
+    from folklore.mcp import server
     from folklore.mcp.tools import TOOLS
 
-    with_trivial = partial(build_server, every_tool=(*TOOLS, _trivial_tool()))
-    with patch.object(app, "build_server", with_trivial):
+    tools = (*TOOLS, _trivial_tool())
+    with_trivial = partial(server.build_server, every_tool=tools)
+    with patch.object(server, "build_server", with_trivial):
         sys.exit(outcome(["serve", "--http", "--port", port]))
 
 

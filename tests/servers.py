@@ -20,6 +20,7 @@ from mcp import Client, StdioServerParameters
 
 from folklore.app import App
 from folklore.config import Settings
+from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
 
 # Imported by every Python at its start: whatever the process tries to reach beyond this machine is refused and noted.
@@ -203,7 +204,7 @@ async def serving(settings: Settings) -> AsyncIterator[str]:
         socket.create_server(("127.0.0.1", 0)) as listening,
         structlog.testing.capture_logs(),
     ):
-        app = build_app(App(settings), "127.0.0.1")
+        app = build_app(App(settings), by_token("127.0.0.1"))
         server = _Inner(uvicorn.Config(app, lifespan="on", ws="none", log_config=None))
         task = asyncio.create_task(server.serve([listening]))
         while not server.started:

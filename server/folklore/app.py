@@ -154,7 +154,7 @@ class App:
         return usage.UsageRecorder(usage.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
-        """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
+        """Return the current namespace of a local caller; over HTTP another rule applies (http/facts.py)."""
         return self.settings.namespace or self._project
 
     @cached_property

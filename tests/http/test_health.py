@@ -18,6 +18,7 @@ from folklore.config import EmbeddingSettings, Settings
 from folklore.contract.memories import StoreRequest
 from folklore.contract.people import CreateTokenRequest
 from folklore.db.migrate import migrations
+from folklore.http.listener import by_token
 from folklore.http.server import health
 from folklore.http.server.app import build_app
 from folklore.model import Demand, Draft
@@ -27,7 +28,7 @@ from tests.servers import free_port
 @asynccontextmanager
 async def served(app: App) -> AsyncIterator[httpx.AsyncClient]:
     """Run the ASGI application and give a client of it."""
-    built: Starlette = build_app(app, "127.0.0.1")
+    built: Starlette = build_app(app, by_token("127.0.0.1"))
     async with (
         built.router.lifespan_context(built),
         httpx.AsyncClient(

@@ -12,6 +12,7 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, Rate, RateLimit
+from folklore.http.listener import OWN, Entrance, by_token
 from tests.servers import limited, on_http, watched
 from tests.wire import MCP, call, head, wire
 
@@ -143,7 +144,8 @@ def at(gate: Gate, *, seconds: float = 30.0) -> httpx.AsyncClient:
         gate, limits=Limits(calls=2, waiting=1, wait_seconds=seconds, streams=1)
     )
     return httpx.AsyncClient(
-        transport=httpx.ASGITransport(limited_gate), base_url="http://here"
+        transport=httpx.ASGITransport(Entrance(limited_gate, by_token("here"))),
+        base_url="http://here",
     )
 
 
@@ -240,7 +242,8 @@ async def test_bodies_together_have_a_budget_that_each_call_frees() -> None:
         gate, limits=Limits(body_size=100, body_seconds=600, bodies_size=250)
     )
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(body), base_url="http://here"
+        transport=httpx.ASGITransport(Entrance(body, by_token("here"))),
+        base_url="http://here",
     ) as client:
         held = [
             asyncio.create_task(client.post("/mcp", content=b"x" * 100))
@@ -256,6 +259,25 @@ async def test_bodies_together_have_a_budget_that_each_call_frees() -> None:
 
     assert (refused.status_code, refused.json()["error"]["code"]) == (503, "overloaded")
     assert {answer.status_code for answer in [*answers, *after]} == {200}
+
+
+async def test_what_this_user_sends_by_the_socket_is_not_limited() -> None:
+    gate = Gate()
+    limits = Limits(calls=1, waiting=0, body_size=100, bodies_size=150)
+    limited_gate = BodyLimit(ConcurrencyLimit(gate, limits=limits), limits=limits)
+    async with httpx.AsyncClient(
+        transport=httpx.ASGITransport(Entrance(limited_gate, OWN)),
+        base_url="http://here",
+    ) as client:
+        calls = [
+            asyncio.create_task(client.post("/api/store", content=b"x" * 1_000))
+            for _ in range(3)
+        ]
+        await until_inside(gate, 3)
+        gate.opened.set()
+        answers = await asyncio.gather(*calls)
+
+    assert {answer.status_code for answer in answers} == {200}
 
 
 async def test_an_overloaded_server_answers_503_and_still_answers_probes(

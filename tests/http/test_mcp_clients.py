@@ -9,8 +9,9 @@ import httpx
 import pytest
 from mcp import Client
 from mcp.client.sse import sse_client
+from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 
-from folklore.http.mcp_clients import VERSIONS
+from folklore.http.mcp_clients import UNSUPPORTED_VERSION, VERSIONS
 from tests.servers import HttpServer, on_http, watched
 from tests.wire import INITIALIZE, MCP, call, message
 
@@ -170,6 +171,10 @@ async def test_what_is_no_message_is_answered_with_one_sentence(
 
         assert response.status_code == 400
         assert words in sentence(response)
+
+
+def test_the_code_of_an_unknown_version_is_that_of_the_sdk() -> None:
+    assert UNSUPPORTED_VERSION == UNSUPPORTED_PROTOCOL_VERSION
 
 
 def test_the_known_versions_are_those_of_the_sdk() -> None:

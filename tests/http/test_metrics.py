@@ -20,6 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, PoolStatistics
+from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
 from folklore.http.server.metrics import Metrics, forget_ended_workers, shared_folder
 from folklore.memory.usage import UsageQueue
@@ -273,7 +274,7 @@ async def test_without_a_token_only_this_machine_reads_metrics(
 ) -> None:
     for address, headers, status in CALLERS:
         transport = httpx.ASGITransport(
-            build_app(App(settings), "127.0.0.1"), client=(address, 1)
+            build_app(App(settings), by_token("127.0.0.1")), client=(address, 1)
         )
         async with httpx.AsyncClient(
             base_url="http://127.0.0.1:8765", transport=transport

@@ -19,6 +19,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.app import App
 from folklore.config import Settings
+from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
@@ -169,7 +170,7 @@ class Recognised:
 
 
 async def test_the_principal_is_logged(settings: Settings) -> None:
-    built: Starlette = build_app(App(settings), "127.0.0.1", open_to_all=True)
+    built: Starlette = build_app(App(settings), by_token("127.0.0.1", open_to_all=True))
     built.user_middleware.append(Middleware(Recognised))
     transport = httpx.ASGITransport(built)
     with structlog.testing.capture_logs() as lines:
@@ -202,7 +203,7 @@ async def test_an_unexpected_error_is_a_500_whose_log_lines_have_the_id_of_its_r
     async def crash(_request: Request) -> Response:
         raise ValueError(MARK)
 
-    built: Starlette = build_app(App(settings), "127.0.0.1", open_to_all=True)
+    built: Starlette = build_app(App(settings), by_token("127.0.0.1", open_to_all=True))
     built.router.routes.insert(0, Route("/crash", crash))
     transport = httpx.ASGITransport(built)
     with structlog.testing.capture_logs(
@@ -228,7 +229,7 @@ async def test_each_5xx_has_its_line_at_every_log_level(
     async def refuse(_request: Request) -> Response:
         return Response(status_code=status)
 
-    built: Starlette = build_app(App(settings), "127.0.0.1", open_to_all=True)
+    built: Starlette = build_app(App(settings), by_token("127.0.0.1", open_to_all=True))
     built.router.routes.insert(0, Route("/refuse", refuse))
     with structlog.testing.capture_logs() as lines:
         async with httpx.AsyncClient(

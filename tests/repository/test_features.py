@@ -12,6 +12,7 @@ from folklore.app import App
 from folklore.cli.main import cli
 from folklore.config import Settings
 from folklore.contract.recall import RankingRequest
+from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
 from folklore.mcp.server import build_server
 from folklore.ranking.weights import SCALES, SIGNALS, Ranking
@@ -134,7 +135,8 @@ async def product() -> Product:
         }
     routes = {
         getattr(route, "path", "")
-        for route in build_app(App(Settings()), "127.0.0.1").routes
+        for area in build_app(App(Settings()), by_token("127.0.0.1")).routes
+        for route in getattr(area, "routes", ())
     }
     return Product(
         {tool.name: tool for tool in listed},

@@ -4,25 +4,35 @@ import asyncio
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
-from mcp.server.auth.provider import AccessToken
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore.client.assistants.known import TOKEN_VARIABLE
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.error_responses import failure, too_often
+from folklore.http.facts import Callers
 from folklore.http.limits import PROBES, Rate
+from folklore.http.listener import Admits, listener_of
 from folklore.http.mcp_clients import OAUTH_PATHS
 from folklore.http.team import Team
-from folklore.memory.auth import tokens
-from folklore.memory.auth.authenticator import INVITED
+from folklore.lazy import Lazy
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
+
+if TYPE_CHECKING:
+    from mcp.server.auth import provider as sdk_tokens
+    from mcp.server.auth.middleware import bearer_auth as sdk_users
+
+    from folklore.client.assistants import known
+    from folklore.memory.auth import tokens
+else:  # the user's server, which starts while a hook waits for it, needs no tokens
+    known = Lazy("folklore.client.assistants.known")
+    tokens = Lazy("folklore.memory.auth.tokens")
+    sdk_tokens = Lazy("mcp.server.auth.provider")
+    sdk_users = Lazy("mcp.server.auth.middleware.bearer_auth")
 
 _METRICS = "/metrics"
 # The exchange of an invitation, which needs no token: the code in it is what is checked.
@@ -70,7 +80,8 @@ class FailedTokens:
 class AuthenticationMiddleware:
     """ASGI middleware that identifies the caller of every request but the open ones, for the rest of the request.
 
-    The console identifies its visitors by sessions.
+    Its listener says who may enter: this user, under the name that the request states, or who sends a token. The
+    console identifies its visitors by sessions, and who enters by links alone finds nothing else.
 
     A missing or bad token is 401. While the database is unavailable, the caller is not identified and may do nothing.
     """
@@ -79,20 +90,30 @@ class AuthenticationMiddleware:
         self,
         app: ASGIApp,
         team: Team,
+        callers: Callers,
         *,
         metadata_url: str | None,
         is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
         self._team = team
+        self._callers = callers
         self._is_console = is_console
         self._metadata_url = metadata_url
         self._joins = Rate(_JOINS_PER_MINUTE)
         self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        # the console has sessions
-        is_checked = scope["type"] == "http" and not self._is_console(scope)
+        listener = listener_of(scope)
+        if scope["type"] == "http" and listener.is_own:
+            with calling(self._callers.this_user()):
+                await self._app(scope, receive, send)
+            return
+        is_checked = (
+            scope["type"] == "http"
+            and listener.admits is Admits.TOKENS
+            and not self._is_console(scope)  # which has sessions
+        )
         token = _bearer(scope) if is_checked else None
         if not is_checked or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
@@ -108,8 +129,8 @@ class AuthenticationMiddleware:
             state = scope.setdefault("state", {})
             state["principal"], state["owner"] = caller.author, caller.access is None
             # The SDK holds each session to the token that began it, which it takes from here.
-            scope["user"] = AuthenticatedUser(
-                AccessToken(token="", client_id=str(caller.token), scopes=[])
+            scope["user"] = sdk_users.AuthenticatedUser(
+                sdk_tokens.AccessToken(token="", client_id=str(caller.token), scopes=[])
             )
         with calling(caller):
             await self._app(scope, receive, send)
@@ -127,7 +148,7 @@ class AuthenticationMiddleware:
         try:
             if token is not None:
                 _require_token_alone(token, scope)
-            caller = await self._team.authenticator.admit(token, address)
+            caller = await self._callers.of_token(token, address)
         except Unauthenticated as error:
             if token is not None and error.reason != "unreadable":  # nothing was tried
                 self._failures.failed(address)
@@ -153,7 +174,7 @@ class AuthenticationMiddleware:
             message = f"Invitations are exchanged at most {_JOINS_PER_MINUTE} times a minute from one address."
             await too_often(message, wait)(scope, receive, send)
             return
-        with calling(replace(INVITED, may_write=self._team.app.caller.may_write)):
+        with calling(self._callers.invited()):
             await self._app(scope, receive, send)
 
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:
@@ -228,7 +249,7 @@ def _require_token_alone(value: str, scope: Scope) -> None:
     elif _VARIABLE.search(value):
         problem = (
             "The token is the name of a variable that the client did not replace;"
-            f" set {TOKEN_VARIABLE} where the client starts, or write the token itself"
+            f" set {known.TOKEN_VARIABLE} where the client starts, or write the token itself"
         )
     elif value[0] in _QUOTES or headers[0][0] in _QUOTES:
         problem = "The token is in quotation marks"

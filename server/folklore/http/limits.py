@@ -11,6 +11,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal, too_often
+from folklore.http.listener import listener_of
 from folklore.text.clean import replace_lone_surrogates
 
 # Monitoring must get an answer when nothing else does.
@@ -129,6 +130,7 @@ class BodyLimit:
         """Run the call with its body, or refuse the body."""
         if (
             scope["type"] != "http"
+            or listener_of(scope).is_own
             or scope["method"] in _WITHOUT_BODY
             or scope["path"] == IMPORT_PATH
         ):
@@ -207,7 +209,7 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 class ConcurrencyLimit:
     """ASGI middleware that bounds the calls that run, those that wait for their turn, and the streams; others get 503.
 
-    Streams have places of their own and do not queue. Probes are never held up.
+    Streams have places of their own and do not queue. Probes are never held up, nor is what this user sends.
     """
 
     def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
@@ -219,7 +221,12 @@ class ConcurrencyLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the request in its turn, or refuse it."""
-        if scope["type"] != "http" or scope["path"] in PROBES:
+        is_unlimited = (
+            scope["type"] != "http"
+            or listener_of(scope).is_own
+            or scope["path"] in PROBES
+        )
+        if is_unlimited:
             await self.app(scope, receive, send)
         elif (scope["method"], scope["path"]) in _STREAMS:
             await self._stream(scope, receive, send)

@@ -8,15 +8,14 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mcp.types import UNSUPPORTED_PROTOCOL_VERSION
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.errors import NotFound
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import replayed
+from folklore.http.listener import listener_of
 
 MCP_PATH = "/mcp"
 # Where clients look for OAuth, beside /.well-known/.
@@ -33,6 +32,7 @@ _SPELLINGS = {"/mcp/": MCP_PATH, "/sse/": "/sse", "/messages": "/messages/"}
 _PARSE_ERROR = -32700
 _INVALID_REQUEST = -32600
 _REFUSED = -32000
+UNSUPPORTED_VERSION = -32022
 _JSON = "application/json"
 _EVENTS = "text/event-stream"
 _READ_AS: Mapping[str, frozenset[str]] = {
@@ -59,14 +59,10 @@ class OneSpelling:
 
 
 class McpReplies:
-    """ASGI middleware that says errors to clients of MCP as they read them, before and after all other checks.
+    """ASGI middleware that says errors to clients of MCP as they read them, before and after all other checks."""
 
-    `bare_address` is for those that have the address without a path.
-    """
-
-    def __init__(self, app: ASGIApp, bare_address: NotFound) -> None:
+    def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._bare_address = bare_address
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -75,7 +71,7 @@ class McpReplies:
         if _is_preflight(scope, headers):
             return await _no_web_pages()(scope, receive, send)
         if _is_bare_address(scope, headers):
-            answer = failure(self._bare_address)
+            answer = failure(listener_of(scope).bare_address)
             return await answer(scope, receive, _as_json_rpc(send))
         if _speaks_json_rpc(scope, headers):
             send = _as_json_rpc(send)
@@ -327,7 +323,7 @@ def _unknown_version(message: Mapping[str, Any], headers: Headers) -> Response |
     )
     data = {"supported": list(VERSIONS), "requested": requested[:40]}
     return json_rpc_error(
-        UNSUPPORTED_PROTOCOL_VERSION, text, data, status=400, id_=message.get("id")
+        UNSUPPORTED_VERSION, text, data, status=400, id_=message.get("id")
     )
 
 

@@ -12,12 +12,16 @@ from urllib.parse import parse_qsl, quote, unquote
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import InvalidInput
+from folklore.http.listener import Listener, listener_of
 from folklore.text import names
 from folklore.text.arguments import is_nothing
 from folklore.text.dates.zones import zone_named
 
 NAMESPACE = "Folklore-Namespace"
 TIME_ZONE = "Folklore-Time-Zone"
+# What the clients of this user state beside.
+AUTHOR = "Folklore-Author"
+DIRECTORY = "Folklore-Directory"
 PARAMETER = "namespace"
 
 # The first event of an SSE stream: the address to which this client posts its messages.
@@ -25,6 +29,11 @@ _ENDPOINT = re.compile(rb"^data: [^\r\n]*\?session_id=[0-9a-f]+", re.MULTILINE)
 _NOT_UTF8 = "\N{REPLACEMENT CHARACTER}"
 
 _request: ContextVar[Scope] = ContextVar("folklore_request")
+
+
+def current_listener() -> Listener:
+    """Return the listener by which the current request came. Raises LookupError outside of a request."""
+    return listener_of(_request.get())
 
 
 def requested_namespace() -> str | None:

@@ -1,57 +1,54 @@
-"""The service of a server that serves many callers: each request runs as its authenticated caller."""
+"""The service that all listeners share: each request runs as the caller whom its listener admitted."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from folklore.app import App
 from folklore.db.stores.events.audit import NOWHERE, audit_entry
-from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
-from folklore.http.requested import (
-    NAMESPACE,
-    PARAMETER,
-    requested_namespace,
-    requested_zone,
-)
-from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
+from folklore.errors import FolkloreError
+from folklore.http.facts import RequestFacts
+from folklore.http.requested import current_listener
+from folklore.lazy import Lazy
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.auth.token_watch import TokenWatch
-from folklore.memory.context import RequestContext
-from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.memory.service import Service
 from folklore.model import Caller
 
+if TYPE_CHECKING:
+    from folklore.memory.auth import authenticator as authenticators
+else:  # the user's server, which starts while a hook waits for it, needs no tokens
+    authenticators = Lazy("folklore.memory.auth.authenticator")
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class Team:
-    """The service, the authenticator, the denial log, and the watch over streams of such a server."""
+    """The service, the authenticator, the denial log, and the watch over streams of one application."""
 
     app: App
     service: Service
-    authenticator: TokenAuthenticator
     denials: DenialLog
     watch: TokenWatch
+    issuer: authenticators.Issuer | None
+    require_local: Callable[[], None]
 
     @classmethod
     def of(
         cls,
         app: App,
-        issuer: Issuer | None = None,
+        issuer: authenticators.Issuer | None = None,
         require_local: Callable[[], None] = lambda: None,
+        own_namespace: str | None = None,
     ) -> Team:
         """Make one over a running (or starting) application; the caller closes both.
 
-        `require_local` is that of the authenticator.
+        `require_local` is that of the authenticator, `own_namespace` that of RequestFacts.
         """
-
-        async def open_context() -> RequestContext:
-            return await app.context(
-                _identified(), namespace, project, requested_zone() or zone
-            )
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
@@ -72,33 +69,27 @@ class Team:
             await memory.database.rows("audit/insert", **entry)
 
         def denied(operation: str, error: FolkloreError) -> None:
-            denials.note(current_caller(), operation, error, now=app.now())
+            if not current_listener().is_own:  # nobody denies this user anything
+                denials.note(current_caller(), operation, error, now=app.now())
 
-        def project() -> str | None:
-            return named_namespace(_identified(), app.settings.namespace)
-
-        def namespace() -> str:
-            if (named := project()) is None:
-                missing = "is missing, and neither the request nor the token names one."
-                raise InvalidInput("namespace", missing, hint=_ways(current_caller()))
-            return named
-
-        # Without the setting UTC: the machine's zone is not that of the callers.
-        zone = UTC if app.settings.time_zone is None else app.zone
         denials = DenialLog(record)
+        facts = RequestFacts(app, own_namespace)
         service = Service(
-            open_context, current_caller, namespace, lambda: app.usage, denied
+            facts.context, current_caller, facts.namespace, lambda: app.usage, denied
         )
-        authenticator = TokenAuthenticator(
-            app.memory,
-            demand=app.settings.http.authentication,
-            local=lambda: app.caller,
-            now=app.now,
-            issuer=issuer,
-            require_local=require_local,
-        )
-        return cls(
-            app, service, authenticator, denials, TokenWatch(app.memory, app.now)
+        watch = TokenWatch(app.memory, app.now)
+        return cls(app, service, denials, watch, issuer, require_local)
+
+    @cached_property
+    def authenticator(self) -> authenticators.TokenAuthenticator:
+        """What finds the caller of a token."""
+        return authenticators.TokenAuthenticator(
+            self.app.memory,
+            demand=self.app.settings.http.authentication,
+            local=lambda: self.app.caller,
+            now=self.app.now,
+            issuer=self.issuer,
+            require_local=self.require_local,
         )
 
     def denied(
@@ -111,44 +102,5 @@ class Team:
         """Write pending entries; called before the application closes."""
         await self.watch.close()
         await self.denials.close()
-        await self.authenticator.close()
-
-
-def _identified() -> Caller:
-    """Return the current caller. Raises Unavailable if it could not be identified: then not even a name is shown."""
-    caller = current_caller()
-    if not caller.identified:
-        raise DatabaseUnavailable(
-            "The database or the token's issuer is unavailable, so the caller cannot be identified.",
-            hint="Try again.",
-        )
-    return caller
-
-
-def named_namespace(caller: Caller, setting: str | None) -> str | None:
-    """Return the namespace that a request names outside its arguments, or None; never that of the server's directory.
-
-    In this order: the request's header or URL, the token's default, the setting `namespace` if the caller may read
-    there. Raises InvalidInput for a requested name that is not valid.
-    """
-    if (requested := requested_namespace()) is not None:
-        return requested
-    if (home := default_namespace(caller)) is not None:
-        return home
-    # others may not learn its name
-    if setting is not None and role_in(caller, setting) is not None:
-        return setting
-    return None
-
-
-def _ways(caller: Caller) -> str:
-    if caller.access is None:
-        where = "repo:owner/name for a repository"
-    else:
-        where = ", ".join(granted_names(caller.access, "writer"))
-        if not where:
-            return "Your token may only read."
-    return (
-        f"Pass namespace ({where}), send the header {NAMESPACE}, add ?{PARAMETER}=NAME to the server's URL,"
-        " or use a token with a default (`folklore tokens create --namespace`)."
-    )
+        if "authenticator" in vars(self):
+            await self.authenticator.close()

@@ -1,7 +1,7 @@
 """Exports and imports over HTTP, few at once. The first line of an import is its request."""
 
 import asyncio
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import asdict
@@ -22,6 +22,8 @@ from folklore.errors import (
     Unavailable,
 )
 from folklore.http.error_responses import failure
+from folklore.http.listener import Listener
+from folklore.http.requested import current_listener
 from folklore.lazy import Lazy
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
@@ -47,19 +49,21 @@ _LONGEST_LINE = 16 * 2**20
 
 
 class Exports:
-    """Exports of one worker. They end with their token."""
+    """Exports of one worker, some of each listener. They end with their token."""
 
     def __init__(self, service: Service, watch: TokenWatch) -> None:
         self._service = service
         self.watch = watch
-        self._running = asyncio.Semaphore(_EXPORTS)
+        self._running = defaultdict[Listener, asyncio.Semaphore](
+            lambda: asyncio.Semaphore(_EXPORTS)
+        )
 
     async def answer(self, request: ExportRequest) -> StreamingResponse:
         """Return the lines once the first ones exist: an error before them can still have its own status.
 
         Raises Conflict while too many run, and what an export raises.
         """
-        if self._running.locked():
+        if self._running[current_listener()].locked():
             raise Conflict(
                 f"{_EXPORTS} exports are running already.",
                 hint="Try again when one of them has ended.",
@@ -83,7 +87,7 @@ class Exports:
         return StreamingResponse(whole(), media_type="application/x-ndjson")
 
     async def _batches(self, request: ExportRequest) -> AsyncGenerator[str, None]:
-        async with self._running:
+        async with self._running[current_listener()]:
             batch: list[str] = []
             async with aclosing(self._service.export(request)) as lines:
                 async for line in lines:
@@ -127,12 +131,12 @@ class Body:
 
 
 class Imports:
-    """Imports of one worker, some of each caller. They end with their token."""
+    """Imports of one worker, some of each listener and caller. They end with their token."""
 
     def __init__(self, service: Service, watch: TokenWatch) -> None:
         self._service = service
         self._watch = watch
-        self._running = Counter[str]()
+        self._running = defaultdict[Listener, Counter[str]](Counter)
 
     async def answer(self, body: Body) -> Response:
         """Import the lines of a body, and return the counts, or the error once the body is read."""
@@ -157,18 +161,18 @@ class Imports:
 
     async def _result(self, lines: AsyncIterator[bytes]) -> dict[str, object]:
         name = current_caller().author
-        if self._running.total() >= _IMPORTS or self._running[name] >= _IMPORTS_OF_ONE:
-            running = f"{self._running[name]} imports of yours and {self._running.total()} in all"
+        running = self._running[current_listener()]
+        if running.total() >= _IMPORTS or running[name] >= _IMPORTS_OF_ONE:
             raise Conflict(
-                f"{running} are running already.",
+                f"{running[name]} imports of yours and {running.total()} in all are running already.",
                 hint="Try again when one of them has ended.",
             )
-        self._running[name] += 1
+        running[name] += 1
         try:
             async with asyncio.timeout(_PATIENCE):
                 request = read_request(ImportRequest, await anext(lines, b""))
             chunks = ([decoded(line)] async for line in lines)
             await importer.import_chunks(await self._service.open(), chunks, request)
         finally:
-            self._running -= Counter([name])
+            running -= Counter([name])
         return asdict(request.report)

@@ -3,28 +3,37 @@
 The latter keep web pages in a browser away from this server.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from mcp.server.transport_security import (
-    TransportSecurityMiddleware,
-    TransportSecuritySettings,
-)
 from starlette.requests import Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
+from folklore.http.listener import Listener, listener_of
+from folklore.lazy import Lazy
+
+if TYPE_CHECKING:
+    from mcp.server import transport_security as sdk
+else:  # the user's server, which starts while a hook waits for it, is reached by no browser
+    sdk = Lazy("mcp.server.transport_security")
 
 _JSON_PATHS = ("/api/", "/mcp")  # the bodies of their requests are JSON
 
 
-def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
+def transport_security(
+    host: str, extra: Sequence[str]
+) -> sdk.TransportSecuritySettings:
     """Return the rule: only this machine's names, the bound address and the configured names pass."""
     bound = f"[{host}]" if ":" in host else host
     names = list(
         dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)])
     )
-    return TransportSecuritySettings(
+    return sdk.TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         # The pattern `name:*` does not match the bare name, so both are listed.
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
@@ -49,15 +58,22 @@ class TrustedHosts:
     """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin, 400 to two Hosts or lengths.
 
     So it does to a POST that does not declare JSON, where JSON is read: other bodies a web page may send unasked. The
-    SDK checks its own paths by the same rules; this covers the others too, and says what to do.
+    SDK checks its own paths by the same rules; this covers the others too, and says what to do. A Unix socket is
+    reached by no browser.
     """
 
-    def __init__(self, app: ASGIApp, *, security: TransportSecuritySettings) -> None:
+    def __init__(self, app: ASGIApp, *, network: Listener) -> None:
         self.app = app
-        self._rule = TransportSecurityMiddleware(security)
+        self._network = network
+
+    @cached_property
+    def _rule(self) -> sdk.TransportSecurityMiddleware:
+        network = self._network
+        security = transport_security(network.host, network.allowed_hosts)
+        return sdk.TransportSecurityMiddleware(security)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or listener_of(scope).is_own:
             return await self.app(scope, receive, send)
         names = [name for name, _ in scope["headers"]]
         # RFC 9112, 3.2

@@ -21,10 +21,11 @@ from folklore.http.console.visit import (
     redirection,
 )
 from folklore.http.error_responses import failure, refusal, too_often
+from folklore.http.facts import Callers
 from folklore.http.limits import Rate
+from folklore.http.listener import listener_of
 from folklore.http.requested import TIME_ZONE
 from folklore.http.team import Team
-from folklore.memory.auth.console_sessions import ConsoleSessions
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 from folklore.text.dates.zones import zone_named
@@ -72,17 +73,18 @@ class ConsoleGuard:
         self,
         app: ASGIApp,
         team: Team,
-        sessions: ConsoleSessions,
+        callers: Callers,
         is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
         self._team = team
-        self._sessions = sessions
+        self._callers = callers
         self._is_console = is_console
         self._sign_ins = Rate(_SIGN_INS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not self._is_console(scope):
+        has_console = "console" in listener_of(scope).areas
+        if scope["type"] != "http" or not has_console or not self._is_console(scope):
             return await self._app(scope, receive, send)
         if scope["path"].startswith(_STATIC):
             return await self._app(scope, receive, _with_headers(send, keep=True))
@@ -124,7 +126,8 @@ class ConsoleGuard:
             return None
         try:
             return Visitor(
-                await self._sessions.find(secret, address_of(request.scope)), secret
+                await self._callers.of_session(secret, address_of(request.scope)),
+                secret,
             )
         except Unauthenticated:
             return None

@@ -1,56 +1,36 @@
-"""The ASGI application: its routes, and the middleware that each request passes."""
+"""The ASGI application, one for all listeners of a process: its routes, and the middleware that each request passes."""
 
-import asyncio
+from __future__ import annotations
+
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     asynccontextmanager,
-    suppress,
 )
-from functools import partial
-from typing import Any
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from mcp.server import Server
-from mcp.server.auth.routes import (
-    build_resource_metadata_url,
-    create_protected_resource_routes,
-)
-from mcp.server.sse import SseServerTransport
-from mcp.server.transport_security import TransportSecuritySettings
-from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from folklore import telemetry
 from folklore.app import App
 from folklore.config import OAuthSettings
-from folklore.errors import NotFound, Unauthenticated
+from folklore.errors import Unauthenticated
 from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.console.guard import ConsoleGuard
-from folklore.http.console.pages.routes import console_routes, is_console, missing_page
-from folklore.http.error_responses import Path, refusal
-from folklore.http.limits import (
-    STREAM_PATH,
-    BodyLimit,
-    ConcurrencyLimit,
-    Limits,
-    RateLimit,
-)
-from folklore.http.mcp_clients import (
-    MCP_PATH,
-    OAUTH_PATHS,
-    McpReplies,
-    Negotiated,
-    OneSpelling,
-    no_oauth,
-)
-from folklore.http.oauth import JwtIssuer
+from folklore.http.error_responses import Path, failure
+from folklore.http.facts import Callers
+from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, RateLimit
+from folklore.http.listener import Admits, Area, Entrance, Listener, listener_of
+from folklore.http.mcp_clients import MCP_PATH, McpReplies, Negotiated, OneSpelling
 from folklore.http.requested import RequestedNames
 from folklore.http.server.api import api_routes
 from folklore.http.server.connections import (
@@ -59,158 +39,225 @@ from folklore.http.server.connections import (
     current_peer,
 )
 from folklore.http.server.health import Health
-from folklore.http.server.metrics import Metrics
+from folklore.http.server.later_mcp import BeforeMcp, LaterMcp
 from folklore.http.server.peers import RequestPeer, require_own_user
 from folklore.http.server.request_log import RequestLog
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
-from folklore.mcp.server import build_server
-from folklore.memory.auth.console_sessions import ConsoleSessions
-from folklore.memory.auth.current_caller import current_caller
-from folklore.memory.auth.token_watch import TokenWatch
+from folklore.lazy import Lazy
+
+if TYPE_CHECKING:
+    from folklore.http import oauth
+    from folklore.http.console.pages import routes as console
+    from folklore.http.server import mcp_routes, metrics
+    from folklore.memory.auth import console_sessions
+else:  # the user's server, which is waited for, needs them when a session calls or a console is opened
+    console = Lazy("folklore.http.console.pages.routes")
+    console_sessions = Lazy("folklore.memory.auth.console_sessions")
+    mcp_routes = Lazy("folklore.http.server.mcp_routes")
+    metrics = Lazy("folklore.http.server.metrics")
+    oauth = Lazy("folklore.http.oauth")
+
+
+@dataclass(frozen=True, slots=True)
+class OwnSide:
+    """What the application has for the sessions and commands of this user.
+
+    `routes` lead to the console; `namespace` is the setting for all projects of the user; `serving` is entered while
+    the application runs, and left before anything is closed.
+    """
+
+    routes: Sequence[Route]
+    namespace: str | None
+    serving: Callable[[Application], AbstractAsyncContextManager[object]]
+
+
+class Application(Starlette):
+    """The application. A request that no other listener has marked came by `network`."""
+
+    def __init__(self, network: Listener, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        self._entrance = Entrance(super().__call__, network)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or the life of the application."""
+        await self._entrance(scope, receive, send)
 
 
 def build_app(
     app: App,
-    host: str,
+    network: Listener,
     limits: Limits | None = None,
     *,
-    open_to_all: bool = False,
-    beside: Callable[[App], AbstractAsyncContextManager[None]] | None = None,
+    own: OwnSide | None = None,
     on_shutdown: Callable[[], None] = lambda: None,
-) -> Starlette:
+) -> Application:
     """Return the ASGI application over `app`, which it starts and closes.
 
-    `host` is the address it listens on; `beside` is entered while the application runs; `on_shutdown` is called before
-    anything is closed. Where no token is needed, it admits this user's processes alone, or whoever reaches it if it is
-    `open_to_all`.
+    `network` is its listener for TCP; `own` adds what the listener of this user has. `on_shutdown` is called before
+    anything is closed.
     """
-    settings = app.settings
-    limits = limits or Limits()
-    oauth = settings.oauth
-    security = transport_security(host, settings.http.allowed_hosts)
-    team = Team.of(
-        app,
-        None if oauth.issuer is None else JwtIssuer(oauth),
-        (lambda: None) if open_to_all else require_own_user,
+    parts = _Parts(app, network, limits or Limits(), own)
+    areas = _areas(parts)
+    if parts.is_for_tokens:  # nobody waits for this server as a hook does
+        for area in areas:
+            area.prepare()
+    return Application(
+        network,
+        routes=areas,
+        middleware=_middleware(parts, areas),
+        lifespan=_lifespan(parts, on_shutdown),
+        exception_handlers={404: _missing(parts.team)},
     )
-    sessions = ConsoleSessions(
-        app.memory, team.authenticator, lambda: app.caller, app.now
-    )
-    health = Health(app)
-    metrics = Metrics(app)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The parts of an application that routes and middleware share."""
+
+    app: App
+    network: Listener
+    limits: Limits
+    own: OwnSide | None
+
+    @property
+    def is_for_tokens(self) -> bool:
+        """Whether this is `folklore serve --http`; else the user's server, whose port is for the console alone."""
+        return self.network.admits is Admits.TOKENS
+
+    @property
+    def oauth(self) -> OAuthSettings:
+        """The issuer whose tokens are accepted, where tokens are."""
+        return self.app.settings.oauth if self.is_for_tokens else OAuthSettings()
+
+    @cached_property
+    def team(self) -> Team:
+        issuer = None if self.oauth.issuer is None else oauth.JwtIssuer(self.oauth)
+        own_namespace = None if self.own is None else self.own.namespace
+        return Team.of(self.app, issuer, _require_local(self.network), own_namespace)
+
+    @cached_property
+    def sessions(self) -> console_sessions.ConsoleSessions:
+        return console_sessions.ConsoleSessions(
+            self.app.memory,
+            self.team.authenticator,
+            lambda: self.app.caller,
+            self.app.now,
+            by_link_alone=not self.is_for_tokens,
+        )
+
+    @cached_property
+    def health(self) -> Health:
+        return Health(self.app)
+
+    @cached_property
+    def metrics(self) -> metrics.Metrics:
+        return metrics.Metrics(self.app)
+
+    @cached_property
+    def mcp(self) -> LaterMcp:
+        return LaterMcp(self.app, self.team.service, self.network, self.limits)
+
+
+def _areas(parts: _Parts) -> list[Area]:
+    """Return the routes of all listeners."""
+    team = parts.team
     exports = Exports(team.service, team.watch)
-    app.usage.metrics = metrics
-    server = build_server(team.service, offered=settings.tools)
-    streamable = streamable_http(server, host, security, limits)
-    routes: list[BaseRoute] = [
-        Path("/healthz", health.alive),
-        Path("/readyz", health.ready),
-        Path("/metrics", metrics.endpoint),
-        *_metadata(oauth),
-        *api_routes(team.service, exports),
-        Path(
-            MCP_PATH, Negotiated(streamable), methods=["POST"]
-        ),  # without sessions there is no stream to GET and none to DELETE
-        *_sse_routes(
-            server,
+
+    def sse_routes() -> Sequence[Route]:
+        network = parts.network
+        return mcp_routes.sse_routes(
+            parts.mcp.server,
             team.watch,
-            security,
-            limits,
-            several_workers=settings.http.workers > 1,
-        ),
-        *console_routes(team, sessions, exports),
+            transport_security(network.host, network.allowed_hosts),
+            parts.limits,
+            several_workers=parts.app.settings.http.workers > 1,
+        )
+
+    def mcp_route() -> Sequence[Route]:
+        # Without sessions there is no stream to GET and none to DELETE.
+        return [Path(MCP_PATH, Negotiated(parts.mcp), methods=["POST"])]
+
+    return [
+        Area("alive", lambda: [Path("/healthz", parts.health.alive)]),
+        Area("ready", lambda: [Path("/readyz", parts.health.ready)]),
+        Area("metrics", lambda: [Path("/metrics", parts.metrics.endpoint)]),
+        Area("metadata", lambda: mcp_routes.metadata_routes(parts.oauth)),
+        Area("api", lambda: api_routes(team.service, exports)),
+        Area("mcp", mcp_route),
+        Area("sse", sse_routes),
+        Area("own", lambda: () if parts.own is None else parts.own.routes),
+        Area("console", lambda: console.console_routes(team, parts.sessions, exports)),
     ]
 
-    @asynccontextmanager
-    async def lifespan(outer: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as stack:  # what is entered last is closed first
-            telemetry.start(os.environ)
-            stack.push_async_callback(telemetry.stop)
-            stack.push_async_callback(app.close)
-            stack.push_async_callback(team.close)
-            stack.push_async_callback(health.close)
-            app.start()
-            app.start_jobs()
-            if beside is not None:
-                await stack.enter_async_context(beside(app))
-            await stack.enter_async_context(metrics.publishing())
-            await stack.enter_async_context(
-                streamable.router.lifespan_context(streamable)
-            )
-            stack.callback(on_shutdown)
-            stack.callback(setattr, outer.state, "ended", True)
-            yield
 
-    middleware = [
+def _middleware(parts: _Parts, areas: Sequence[Area]) -> list[Middleware]:
+    """Return what each request passes, the outermost first."""
+    team = parts.team
+    callers = Callers(parts.app, lambda: team.authenticator, lambda: parts.sessions)
+    has_issuer = parts.oauth.issuer is not None
+    metadata_url = mcp_routes.metadata_url(parts.oauth) if has_issuer else None
+    per_minute = parts.app.settings.http.rate_per_minute
+    return [
         Middleware(RequestTracking),
         Middleware(TrimmedHeaders),
         Middleware(OneSpelling),
-        Middleware(RequestLog, metrics=metrics, routes=routes),
-        Middleware(McpReplies, bare_address=_bare_address),
+        Middleware(RequestLog, metrics=lambda: parts.metrics, areas=areas),
+        Middleware(McpReplies),
         Middleware(RequestPeer, peer_of=current_peer),
-        Middleware(TrustedHosts, security=security),
+        Middleware(TrustedHosts, network=parts.network),
+        Middleware(RequestedNames),
         Middleware(
             AuthenticationMiddleware,
             team=team,
-            metadata_url=_metadata_url(oauth),
-            is_console=is_console,
+            callers=callers,
+            metadata_url=metadata_url,
+            is_console=_is_console,
         ),
-        Middleware(ConsoleGuard, team=team, sessions=sessions, is_console=is_console),
-        Middleware(RequestedNames),
-        Middleware(RateLimit, per_minute=settings.http.rate_per_minute),
-        Middleware(BodyLimit, limits=limits),
-        Middleware(ConcurrencyLimit, limits=limits),
+        Middleware(ConsoleGuard, team=team, callers=callers, is_console=_is_console),
+        Middleware(BeforeMcp, mcp=parts.mcp),
+        Middleware(RateLimit, per_minute=per_minute),
+        Middleware(BodyLimit, limits=parts.limits),
+        Middleware(ConcurrencyLimit, limits=parts.limits),
     ]
-    return Starlette(
-        routes=routes,
-        middleware=middleware,
-        lifespan=lifespan,
-        exception_handlers={404: missing_page(team.service, _no_such_path)},
-    )
 
 
-def build_console(app: App, host: str, limits: Limits) -> Starlette:
-    """Return the console alone, over a running `app`: for the person who got a one-time link, and nobody else."""
-    team = Team.of(app, require_local=_refuse_without_link)
-    sessions = ConsoleSessions(
-        app.memory, team.authenticator, lambda: app.caller, app.now, by_link_alone=True
-    )
-    health = Health(app)
-    metrics = Metrics(app)
-    exports = Exports(team.service, team.watch)
-    routes: list[BaseRoute] = [
-        Path("/healthz", health.alive),  # by which a server that starts names it
-        *console_routes(team, sessions, exports),
-    ]
+def _lifespan(
+    parts: _Parts, on_shutdown: Callable[[], None]
+) -> Callable[[Application], AbstractAsyncContextManager[None]]:
+    """Return what runs around the requests: what is entered last is closed first."""
+    app = parts.app
 
     @asynccontextmanager
-    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
-        async with metrics.publishing():
+    async def lifespan(application: Application) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            telemetry.start(os.environ)
+            stack.push_async_callback(telemetry.stop)
+            stack.push_async_callback(app.close)
+            stack.push_async_callback(parts.team.close)
+            stack.push_async_callback(parts.health.close)
+            app.start()
+            app.start_jobs()
+            if parts.is_for_tokens:
+                app.usage.metrics = parts.metrics
+                await stack.enter_async_context(parts.metrics.publishing())
+            imported = parts.mcp.running(at_once=parts.is_for_tokens)
+            await stack.enter_async_context(imported)
+            stack.callback(setattr, application.state, "ended", True)
+            if parts.own is not None:
+                await stack.enter_async_context(parts.own.serving(application))
+            stack.callback(on_shutdown)
             yield
-        await team.close()
-        await health.close()
 
-    security = transport_security(host, ())
-    return Starlette(
-        routes=routes,
-        middleware=[
-            Middleware(RequestTracking),
-            Middleware(TrimmedHeaders),
-            Middleware(RequestLog, metrics=metrics, routes=routes),
-            Middleware(McpReplies, bare_address=_only_pages),
-            Middleware(TrustedHosts, security=security),
-            Middleware(
-                ConsoleGuard, team=team, sessions=sessions, is_console=is_console
-            ),
-            Middleware(RequestedNames),
-            Middleware(BodyLimit, limits=limits),
-            Middleware(ConcurrencyLimit, limits=limits),
-        ],
-        lifespan=lifespan,
-        exception_handlers={404: missing_page(team.service, _only_pages)},
-    )
+    return lifespan
+
+
+def _require_local(network: Listener) -> Callable[[], None]:
+    """Return what raises Unauthenticated for a request that may not enter though no token is needed."""
+    if network.admits is not Admits.TOKENS:
+        return _refuse_without_link
+    return (lambda: None) if network.open_to_all else require_own_user
 
 
 def _refuse_without_link() -> None:
@@ -221,140 +268,16 @@ def _refuse_without_link() -> None:
     )
 
 
-def streamable_http(
-    server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits
-) -> Starlette:
-    """Return MCP over streamable HTTP, without sessions: any worker may answer any request."""
-    return server.streamable_http_app(
-        host=host,
-        stateless_http=True,
-        # An event stream carries progress, and ends the call when the client disconnects. At 2026-07-28 the SDK answers
-        # in plain JSON unless there is a message before the result.
-        json_response=False,
-        max_request_body_size=limits.body_size,
-        transport_security=security,
-    )
+def _is_console(scope: Scope) -> bool:
+    return console.is_console(scope)
 
 
-def _sse_routes(
-    server: Server[Any],
-    watch: TokenWatch,
-    security: TransportSecuritySettings,
-    limits: Limits,
-    *,
-    several_workers: bool,
-) -> Sequence[Route]:
-    """Return the paths of SSE.
+def _missing(team: Team) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return the handler of a path without a route: a page within the console, else an error as JSON."""
 
-    A session lives in one process, so several workers, any of which may get the next message, do not offer SSE.
-    """
-    transport = SseServerTransport("/messages/", security, limits.body_size)
+    async def answer(request: Request, error: Exception) -> Response:
+        if request.scope.get("state", {}).get("visitor") is None:
+            return failure(listener_of(request.scope).no_such_path)
+        return await console.missing_page(team.service, request)
 
-    # Starlette calls as an ASGI application what an endpoint returns.
-    async def session(_request: Request) -> ASGIApp:
-        if several_workers:
-            return _needs_one_worker()
-        return partial(_serve_session, server, transport, watch)
-
-    async def message(_request: Request) -> ASGIApp:
-        if several_workers:
-            return _needs_one_worker()
-        return transport.handle_post_message
-
-    stream = Path(STREAM_PATH, session)
-    stream.methods = {
-        "GET"
-    }  # without HEAD, which Starlette adds: a stream has no head without its body
-    return [stream, Path("/messages/", message, methods=["POST"])]
-
-
-def _needs_one_worker() -> Response:
-    message = "This server has several workers, and an SSE session lives in one."
-    return refusal(
-        501,
-        "sse_needs_one_worker",
-        message,
-        "Connect to /mcp by streamable HTTP, or set http.workers to 1.",
-    )
-
-
-async def _serve_session(
-    server: Server[Any],
-    transport: SseServerTransport,
-    watch: TokenWatch,
-    scope: Scope,
-    receive: Receive,
-    send: Send,
-) -> None:
-    """Serve one session until the client or its token ends, and end its stream.
-
-    The SDK leaves the stream open when the server ends, which uvicorn reports.
-    """
-    is_open = False
-
-    async def observe(message: Message) -> None:
-        nonlocal is_open
-        is_open = message["type"] == "http.response.start" or bool(
-            message.get("more_body")
-        )
-        await send(message)
-
-    with suppress(TimeoutError):
-        async with asyncio.timeout(None) as until:  # ends the block when the token ends
-            with watch.watching(current_caller().token, partial(until.reschedule, 0)):
-                async with transport.connect_sse(scope, receive, observe) as (
-                    incoming,
-                    outgoing,
-                ):
-                    await server.run(
-                        incoming, outgoing, server.create_initialization_options()
-                    )
-    if is_open:
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-def _metadata(oauth: OAuthSettings) -> list[Route]:
-    """Return the routes where clients look for the issuer (RFC 9728), and for OAuth that is not here."""
-
-    async def nothing(_request: Request) -> Response:
-        return no_oauth(oauth.issuer)
-
-    methods = ["GET", "POST", "OPTIONS"]
-    elsewhere = [
-        Route(path, nothing, methods=methods)
-        for path in (
-            "/.well-known/{rest:path}",
-            "/mcp/.well-known/{rest:path}",
-            "/sse/.well-known/{rest:path}",
-            *OAUTH_PATHS,
-        )
-    ]
-    if _metadata_url(oauth) is None:
-        return elsewhere
-    routes = create_protected_resource_routes(
-        resource_url=AnyHttpUrl(str(oauth.audience)),
-        authorization_servers=[AnyHttpUrl(str(oauth.issuer))],
-    )
-    return [*routes, *elsewhere]
-
-
-_no_such_path = NotFound(
-    "There is nothing at this path.",
-    hint="MCP is at /mcp, for clients that know SSE only at /sse; the console is at /.",
-)
-_bare_address = NotFound(
-    "MCP is not at this address.",
-    hint="Add /mcp to the address in the client's settings (/sse for clients that know SSE only).",
-)
-_only_pages = NotFound(
-    "This port has the pages of the console alone.",
-    hint="`folklore install` connects assistants; `folklore serve --http` serves MCP on a port.",
-)
-
-
-def _metadata_url(oauth: OAuthSettings) -> str | None:
-    if oauth.issuer is None or not str(oauth.audience).startswith(
-        ("http://", "https://")
-    ):
-        return None
-    return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))
+    return answer

@@ -3,14 +3,23 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+
+from folklore.app import App
+from folklore.background import in_background
 from folklore.client.local_server import Bound, LocalServer
-from folklore.http.server.local import serving_beside
+from folklore.config import HttpSettings
+from folklore.http.error_responses import Path
+from folklore.http.listener import OWN, Entrance
+from folklore.http.server.app import Application, OwnSide
+from folklore.http.server.inner import inner_server, own_guard
 from folklore.http.server.serve import Beside
 from folklore.log import get_logger
 
@@ -102,9 +111,7 @@ class TakenServer:
             target=self._be_found, args=(url,), name="folklore-claim", daemon=True
         ).start()
         try:
-            yield partial(
-                serving_beside, self._bound.listening, console_url, self._namespace
-            )
+            yield partial(own_side, self._bound.listening, console_url, self._namespace)
         finally:
             self.release()
 
@@ -125,6 +132,31 @@ class TakenServer:
         if self._bound is not None:
             with suppress(OSError):
                 self._server.release(self._bound.inode)
+
+
+def own_side(
+    listening: socket.socket, url: str, namespace: str | None, app: App
+) -> OwnSide:
+    """Return what an application has that serves this user on a socket too.
+
+    `url` is where its console is; `namespace` is the setting for all projects of the user.
+    """
+
+    async def console(_request: Request) -> Response:
+        return JSONResponse({"url": url})
+
+    # The settings of the other server are for its clients: workers, certificates, proxies.
+    settings = app.settings.model_copy(update={"http": HttpSettings()})
+
+    @asynccontextmanager
+    async def serving(application: Application) -> AsyncIterator[None]:
+        inner = inner_server(settings, Entrance(application, OWN), own_guard())
+        task = in_background(inner.serve([listening]), "folklore-local")
+        yield
+        inner.should_exit = True
+        await task
+
+    return OwnSide([Path("/console", console, methods=["POST"])], namespace, serving)
 
 
 def _folklore_at(host: str, port: int) -> str | None:

@@ -3,22 +3,28 @@
 Query strings, headers and bodies are not looked at, but for a request id.
 """
 
+from __future__ import annotations
+
 import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from time import perf_counter
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-import structlog
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import JSONResponse
-from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
-from folklore.http.server.metrics import Metrics
+from folklore.http.listener import Area, listener_of, pattern_of
+from folklore.lazy import structlog
 from folklore.log import get_logger
+
+if TYPE_CHECKING:
+    from folklore.http.server.metrics import Metrics
 
 log = get_logger(__name__)
 
@@ -30,26 +36,31 @@ class RequestLog:
     """ASGI middleware, the outermost: counts and logs each request, and gives it an id.
 
     The id is in `X-Request-Id` of the response and in every line that is logged meanwhile. A request is logged by the
-    pattern of `routes` that its path matches, never by the path, which may hold ids and names and has no bounded set of
-    values. An error that no part of the server expected is logged here with its request's id, and answered with 500.
+    pattern of the route in `areas` that takes it, never by the path, which may hold ids and names and has no bounded
+    set of values. An error that no part of the server expected is logged here with its request's id, and answered with
+    500. What this user's sessions and commands send is not logged.
     """
 
     def __init__(
-        self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]
+        self, app: ASGIApp, metrics: Callable[[], Metrics], areas: Sequence[Area]
     ) -> None:
         self._app = app
-        self._metrics = metrics
-        self._routes = routes
+        self._make_metrics = metrics
+        self._areas = areas
+
+    @cached_property
+    def _metrics(self) -> Metrics:
+        return self._make_metrics()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
+        if scope["type"] != "http" or listener_of(scope).is_own:
             await self._app(scope, receive, send)
             return
         id_ = Headers(scope=scope).get("x-request-id", "")
         scope.setdefault("state", {})
         entry = _Entry(
             id_ if _REQUEST_ID.fullmatch(id_) else uuid4().hex,
-            self._route(scope),
+            pattern_of(self._areas, scope) or "other",
             scope,
             self._metrics,
         )
@@ -81,13 +92,6 @@ class RequestLog:
                     await JSONResponse({"error": body}, 500)(scope, receive, observe)
             finally:
                 entry.close()
-
-    def _route(self, scope: Scope) -> str:
-        for route in self._routes:
-            path = getattr(route, "path", "")
-            if path and route.matches(scope)[0] is not Match.NONE:
-                return str(path)
-        return "other"
 
 
 @dataclass(slots=True)

@@ -12,14 +12,14 @@ import ssl
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
@@ -28,6 +28,7 @@ from folklore.config import Settings, expanded, is_loopback
 from folklore.contract.people import CreateTokenRequest
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
+from folklore.http.listener import by_token
 from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.peers import is_told
 from folklore.lazy import Lazy
@@ -36,6 +37,7 @@ from folklore.log import configure, get_logger
 if TYPE_CHECKING:
     from folklore.http import team
     from folklore.http.server import app as http_app, metrics
+    from folklore.http.server.app import OwnSide
 else:  # the user's server, which is waited for, needs none of them
     team = Lazy("folklore.http.team")
     metrics = Lazy("folklore.http.server.metrics")
@@ -44,6 +46,7 @@ else:  # the user's server, which is waited for, needs none of them
 log = get_logger(__name__)
 
 LIMITS = Limits()
+LOOPBACK = "127.0.0.1"
 # On SIGTERM, how long calls may go on; then, how long the database, the model and the threads may take to close.
 GRACEFUL_SECONDS = 3
 CLOSING_SECONDS = 1.5
@@ -55,8 +58,8 @@ _OTHER_FILES = 128
 _UNRESPONSIVE_SECONDS = 30
 
 
-# Serves something else while an application runs.
-Beside = Callable[[App], AbstractAsyncContextManager[None]]
+# Makes what an application has for this user's sessions and commands. Workers get it by pickle.
+Beside = Callable[[App], "OwnSide"]
 
 
 class UserServer(Protocol):
@@ -239,11 +242,16 @@ def _unusable(host: str, port: int, error: OSError) -> ConfigInvalid:
 def uvicorn_config(
     settings: Settings,
     host: str,
-    application: Callable[[], Starlette] | None = None,
+    application: Callable[[], ASGIApp] | None = None,
     guard: ConnectionGuard | None = None,
     each_second: Callable[[], Awaitable[None]] | None = None,
+    *,
+    has_lifespan: bool = True,
 ) -> uvicorn.Config:
-    """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
+    """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle.
+
+    Without `has_lifespan`, another server starts and closes the application.
+    """
     guard = guard or ConnectionGuard(LIMITS)
     http = settings.http
     limits = guard.limits
@@ -259,7 +267,7 @@ def uvicorn_config(
             "type[asyncio.Protocol]", guard.protocol
         ),  # called as a class would be
         ws="none",
-        lifespan="on",
+        lifespan="on" if has_lifespan else "off",
         interface="asgi3",
         log_config=None,
         access_log=False,
@@ -291,7 +299,7 @@ def _application(
     limits: Limits,
     open_to_all: bool = False,
     beside: Beside | None = None,
-) -> Starlette:
+) -> ASGIApp:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
         configure(settings.log_level, settings.log_format)
@@ -300,14 +308,10 @@ def _application(
         ).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
-    return http_app.build_app(
-        App(settings),
-        host,
-        limits,
-        open_to_all=open_to_all,
-        beside=beside,
-        on_shutdown=exit_in_time,
-    )
+    app = App(settings)
+    network = by_token(host, settings.http.allowed_hosts, open_to_all=open_to_all)
+    own = None if beside is None else beside(app)
+    return http_app.build_app(app, network, limits, own=own, on_shutdown=exit_in_time)
 
 
 def _end_with(parent: Any) -> None:

@@ -42,7 +42,7 @@ from folklore.http.console.visit import (
     is_from_script,
     read_form,
 )
-from folklore.http.error_responses import Path, failure
+from folklore.http.error_responses import Path
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
@@ -162,25 +162,14 @@ def is_console(scope: Scope) -> bool:
     )
 
 
-def missing_page(
-    service: Service, otherwise: NotFound
-) -> Callable[[Request, Exception], Awaitable[Response]]:
-    """Return the handler of a path without a route: a page within the console, `otherwise` an error as JSON."""
-
-    async def answer(request: Request, _error: Exception) -> Response:
-        visitor: Visitor | None = request.scope.get("state", {}).get("visitor")
-        if visitor is None:
-            return failure(otherwise)
-        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
-        return error_page(
-            request,
-            NotFound(
-                "There is no such page.", hint="The navigation above has all pages."
-            ),
-            visit,
-        )
-
-    return answer
+async def missing_page(service: Service, request: Request) -> Response:
+    """Return the page for a path that the console does not have, to a visitor who is signed in."""
+    visitor: Visitor = request.scope["state"]["visitor"]
+    visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
+    missing = NotFound(
+        "There is no such page.", hint="The navigation above has all pages."
+    )
+    return error_page(request, missing, visit)
 
 
 def _beginning(path: str) -> str:

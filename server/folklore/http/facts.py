@@ -1,0 +1,153 @@
+"""The facts of a request: who calls, in which namespace and time zone. They are decided here, for all listeners."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, tzinfo
+from typing import TYPE_CHECKING
+
+from folklore.errors import DatabaseUnavailable, InvalidInput
+from folklore.http.requested import (
+    AUTHOR,
+    DIRECTORY,
+    NAMESPACE,
+    PARAMETER,
+    current_listener,
+    requested,
+    requested_namespace,
+    requested_zone,
+)
+from folklore.lazy import Lazy
+from folklore.memory.auth.current_caller import current_caller
+from folklore.memory.permissions import default_namespace, granted_names, role_in
+from folklore.model import Caller
+
+if TYPE_CHECKING:
+    from folklore.app import App
+    from folklore.memory.auth import authenticator as authenticators
+    from folklore.memory.auth.console_sessions import ConsoleSessions
+    from folklore.memory.context import RequestContext
+else:  # the user's server, which starts while a hook waits for it, needs no tokens
+    authenticators = Lazy("folklore.memory.auth.authenticator")
+
+
+@dataclass(frozen=True, slots=True)
+class Callers:
+    """Who calls, by what the listener of a request asks for. What is answered to others, the middleware knows."""
+
+    app: App
+    authenticator: Callable[[], authenticators.TokenAuthenticator]
+    sessions: Callable[[], ConsoleSessions]
+
+    def this_user(self) -> Caller:
+        """Return the user of this process, under the name that the request states: only for the user's own socket."""
+        caller = self.app.caller
+        return replace(caller, author=requested(AUTHOR) or caller.author)
+
+    async def of_token(self, token: str | None, address: str) -> Caller:
+        """Return the caller of a token, or without one where none is needed. Raises Unauthenticated."""
+        return await self.authenticator().admit(token, address)
+
+    async def of_session(self, secret: str, address: str) -> Caller:
+        """Return the visitor of the console whose cookie holds a secret. Raises Unauthenticated."""
+        return await self.sessions().find(secret, address)
+
+    def invited(self) -> Caller:
+        """Return the caller who exchanges an invitation, and may do nothing else."""
+        invited = authenticators.INVITED
+        return replace(invited, may_write=self.app.caller.may_write)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestFacts:
+    """The facts of the current request, whose caller the middleware has identified.
+
+    `own_namespace` is the setting for all projects of this user. The directory of a request counts for this user alone:
+    that of another caller is on another machine.
+    """
+
+    app: App
+    own_namespace: str | None = None
+
+    async def context(self) -> RequestContext:
+        """Return the context of the request. Raises Unavailable, and InvalidInput for a name that is not valid."""
+        caller = _identified()
+        if current_listener().is_own:
+            return await self.app.context(
+                caller,
+                self.namespace,
+                self.namespace,
+                requested_zone() or self.app.zone,
+                project_at=self._project_at,
+            )
+        return await self.app.context(
+            caller, self.namespace, self._named, requested_zone() or self._zone
+        )
+
+    def namespace(self) -> str:
+        """Return the namespace of a request whose arguments name none. Raises InvalidInput without one."""
+        if current_listener().is_own:
+            return requested_namespace() or self.app.namespace()
+        named = self._named()
+        if named is None:
+            missing = "is missing, and neither the request nor the token names one."
+            raise InvalidInput("namespace", missing, hint=_ways(current_caller()))
+        return named
+
+    def _named(self) -> str | None:
+        """Return the namespace that a request names outside its arguments; never that of the server's directory.
+
+        In this order: the request's header or URL, the token's default, the setting `namespace` if the caller may read
+        there. Raises InvalidInput for a requested name that is not valid.
+        """
+        caller = _identified()
+        if (named := requested_namespace()) is not None:
+            return named
+        if (home := default_namespace(caller)) is not None:
+            return home
+        setting = self.app.settings.namespace
+        # Others may not learn its name.
+        if setting is not None and role_in(caller, setting) is not None:
+            return setting
+        return None
+
+    async def _project_at(self, directory: str) -> str:
+        """Return the namespace of a directory of this user."""
+        # With a namespace and without its directory, the client has one that is the same in all directories.
+        is_session = (
+            requested(DIRECTORY) in (None, directory)
+            and requested_namespace() is not None
+        )
+        if is_session:
+            return self.namespace()
+        return self.own_namespace or await self.app.repository_at(directory)
+
+    @property
+    def _zone(self) -> tzinfo:
+        # Without the setting UTC: the machine's zone is not that of the callers.
+        return UTC if self.app.settings.time_zone is None else self.app.zone
+
+
+def _identified() -> Caller:
+    """Return the current caller. Raises Unavailable if it could not be identified: then not even a name is shown."""
+    caller = current_caller()
+    if not caller.identified:
+        raise DatabaseUnavailable(
+            "The database or the token's issuer is unavailable, so the caller cannot be identified.",
+            hint="Try again.",
+        )
+    return caller
+
+
+def _ways(caller: Caller) -> str:
+    if caller.access is None:
+        where = "repo:owner/name for a repository"
+    else:
+        where = ", ".join(granted_names(caller.access, "writer"))
+        if not where:
+            return "Your token may only read."
+    return (
+        f"Pass namespace ({where}), send the header {NAMESPACE}, add ?{PARAMETER}=NAME to the server's URL,"
+        " or use a token with a default (`folklore tokens create --namespace`)."
+    )
