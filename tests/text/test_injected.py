@@ -156,6 +156,25 @@ def test_placeholders_code_and_other_tags_stay_as_they_are(text: str) -> None:
     assert json_text(text) == json.dumps(text, ensure_ascii=False)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|im_end|folklore<|im_end|>",
+        "<|a<|b<|c<|im_end|>",
+        "<system<|im_end|>",
+        "[/INST [/INST]",
+    ],
+)
+def test_what_stands_before_an_escaped_mark_is_none_that_reaches_beyond_it(
+    text: str,
+) -> None:
+    shown = encoded(text)
+
+    assert mark_places(shown) == []
+    assert encoded(shown) == shown
+    assert mark_places(json_text(text)) == []
+
+
 @given(st.lists(st.sampled_from([*PIECES, *MARKS, "\ufdd0", '"', "\\"])).map("".join))
 def test_json_of_any_text_means_the_text(text: str) -> None:
     assert json.loads(json_text([text, {text: text}])) == [text, {text: text}]

@@ -7,8 +7,8 @@ Marks of XML (`</system-reminder>`), of chat templates (`<|im_end|>`, `[/INST]`,
 import json
 import re
 import unicodedata
-from collections.abc import Iterator
-from itertools import islice, pairwise
+from collections.abc import Callable, Iterator
+from itertools import islice
 
 # The bracket that begins a mark, and those that look like it; what ends one.
 _ANGLE = re.compile(
@@ -53,13 +53,16 @@ def neutralised(line: str) -> str:
 
     Other brackets stay, so that code and HTML remain readable. Takes its own result as it is.
     """
-    parts = []
-    end = 0
-    for place in mark_places(line):
-        escaped = "&lt;" if _ANGLE.match(line, place) else "&#91;"
-        parts += [line[end:place], escaped]
-        end = place + 1
-    return "".join([*parts, line[end:]])
+    text = line
+    while places := mark_places(text):  # the letters of what is written may make a mark
+        parts = []
+        end = 0
+        for place in places:
+            escaped = "&lt;" if _ANGLE.match(text, place) else "&#91;"
+            parts += [text[end:place], escaped]
+            end = place + 1
+        text = "".join([*parts, text[end:]])
+    return text
 
 
 def json_text(value: object, separators: tuple[str, str] | None = None) -> str:
@@ -70,15 +73,45 @@ def json_text(value: object, separators: tuple[str, str] | None = None) -> str:
 
 def mark_places(text: str) -> list[int]:
     """Return the indexes of the brackets with which a mark begins."""
-    places = [begin for begin, part in _parts(text, _ANGLE) if _is_angle_mark(part)]
-    places += [
-        begin
-        for begin, part in _parts(text, _SQUARE)
-        if _is_one_of(
-            _letters_of(_SQUARE_END.split(part, maxsplit=1)[0]), _SQUARE_MARKS
-        )
-    ]
-    return sorted(places)
+    angles = _marks_of(text, _ANGLE, _is_angle_mark)
+    squares = _marks_of(text, _SQUARE, _is_square_mark)
+    return sorted([*angles, *squares])
+
+
+def _marks_of(
+    text: str, bracket: re.Pattern[str], is_mark: Callable[[str], bool]
+) -> list[int]:
+    """Return the indexes of brackets with which a mark begins, whose text reaches to the next bracket.
+
+    To one that begins a mark it reaches beyond, since that is escaped: then the bracket before is looked at again. A
+    mark has at most forty letters, so that few reach beyond several.
+    """
+    begins = [match.start() for match in bracket.finditer(text)]
+    ends = [*begins[1:], len(text)]
+    left = dict.fromkeys(range(len(begins)))
+    asked = list(left)
+    while asked:
+        found = [
+            number
+            for number in asked
+            if is_mark(text[begins[number] + 1 : ends[number]])
+        ]
+        asked = []
+        for number in reversed(found):
+            del left[number]
+            before = number - 1
+            while before >= 0 and before not in left:
+                before -= 1
+            if before >= 0:
+                ends[before] = ends[number]
+                asked.append(before)
+        asked = [number for number in dict.fromkeys(asked) if number in left]
+    return [begin for number, begin in enumerate(begins) if number not in left]
+
+
+def _is_square_mark(part: str) -> bool:
+    inner = _SQUARE_END.split(part, maxsplit=1)[0]
+    return _is_one_of(_letters_of(inner), _SQUARE_MARKS)
 
 
 def _placed(value: object) -> object:
@@ -102,13 +135,6 @@ def _placed(value: object) -> object:
 
 def _places_of_sign(text: str) -> list[int]:
     return [match.start() for match in re.finditer(_PLACE, text)]
-
-
-def _parts(text: str, bracket: re.Pattern[str]) -> Iterator[tuple[int, str]]:
-    """Yield the index of each bracket, and the text between it and the next one."""
-    places = [match.start() for match in bracket.finditer(text)]
-    for begin, end in pairwise([*places, len(text)]):
-        yield begin, text[begin + 1 : end]
 
 
 def _is_angle_mark(part: str) -> bool:
