@@ -86,12 +86,14 @@ async def test_wrong_numbers_are_a_clear_error(ann: Visitor) -> None:
 
 async def test_changed_weights_are_shown_as_lines_of_the_settings(ann: Visitor) -> None:
     unchanged = await ann.get("/why", q=QUESTION, preset="rrf")
-    page = await ann.get("/why", q=QUESTION, preset="rrf", dense="0.5", exact="2")
+    moved = {"dense": "0.5", "exact": "2", "keyword": "1"}
+    page = await ann.get("/why", q=QUESTION, preset="rrf", **moved)
 
     assert "ranking.presets" not in texts(unchanged)
     assert "Save as preset" not in texts(unchanged)
     (lines,) = re.findall(r"<pre>(.*?)</pre>", page.text, re.DOTALL)
     settings = yaml.safe_load(unescape(lines))
+    assert "keyword" not in lines
     ranking = named_presets(settings["ranking"]["presets"])["NAME"]
     assert ranking == Ranking(fusion="rrf", dense=0.5, exact=2)
 

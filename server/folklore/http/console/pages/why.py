@@ -18,6 +18,7 @@ from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit, number_of
 from folklore.memory.context import ALL
 from folklore.ranking.features import group_of
+from folklore.ranking.weights import Ranking, numbers_of
 
 _LIMIT = 10
 _MOST = 30
@@ -88,7 +89,7 @@ async def show(visit: Visit) -> Response:
         else (explanation.candidates, _rows(explanation))
     )
     numbers = dict(weights)
-    setting = dict(weights)
+    setting: Mapping[str, object] = weights
     for item in presets:
         if item.name == preset:
             numbers = {**item.numbers, **weights}
@@ -104,11 +105,18 @@ async def show(visit: Visit) -> Response:
             for name, most, label in SLIDERS
         ],
         changed=weights,
-        setting=f"ranking:\n  presets:\n    NAME: {json.dumps(setting)}",
+        setting=_lines_of_settings(setting),
         explanation=explanation,
         texts={item.memory.id: item.memory for item in candidates},
         rows=rows,
     )
+
+
+def _lines_of_settings(setting: Mapping[str, object]) -> str:
+    """Return the lines that make a preset of what differs from the default ranking."""
+    default = numbers_of(Ranking())
+    own = {name: value for name, value in setting.items() if value != default.get(name)}
+    return f"ranking:\n  presets:\n    NAME: {json.dumps(own)}"
 
 
 async def _explained(
