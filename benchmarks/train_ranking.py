@@ -27,7 +27,7 @@ from folklore.memory.recall.pipeline import run_branches, search_of
 from folklore.memory.recall.rank import read_pool
 from folklore.memory.recall.values import Question as Asked, Search
 from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE
-from folklore.ranking.numbers import ALONE
+from folklore.ranking.fusion import leads
 from folklore.ranking.trained import Weights, weights_for
 from folklore.ranking.weights import Branch
 
@@ -42,6 +42,8 @@ _STEPS = 30
 # Which memories of the typed prompts have cues: with half of them, a store that has few is ranked as well as one that
 # has many.
 Cued = Literal["all", "half", "none"]
+# What the provenance says of a relevance with a prior.
+_MEAN = "mean with that of the bundled model"
 # Parts of the relevance and of the confidence that need vectors.
 _OF_VECTORS = ("meaning", "cue meaning")
 # Results of a question that confidence is trained on: those that an answer shows.
@@ -247,8 +249,8 @@ class Trained(Weights):
         relevance = self.relevances(example)
         places = np.argsort(-relevance, kind="stable")
         best = relevance[places]
-        lead = best - (best[0] if len(best) > 1 else best[0] - ALONE)
-        lead[0] = best[0] - best[1] if len(best) > 1 else ALONE
+        cued = example.confidence[places, list(CONFIDENCE).index("cued")] > 0
+        lead = leads(best, cued)
         weights = np.array([self.confidence.get(name, 0.0) for name in CONFIDENCE])
         doubts = example.confidence[places] @ weights + self.confidence["bias"]
         return places[:_SHOWN], np.stack([best, lead, doubts], axis=1)[:_SHOWN]
@@ -259,8 +261,16 @@ class Trained(Weights):
         return self.scores_of(relevance, lead, 1.0 / (1.0 + np.exp(-doubts)))
 
 
-def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
-    """Return weights trained on these sets; without `dense`, only of features that need no vectors."""
+def train(
+    sets: Sequence[Sequence[Example]],
+    *,
+    dense: bool,
+    prior: Mapping[str, float] | None = None,
+) -> Trained:
+    """Return weights trained on these sets; without `dense`, only of features that need no vectors.
+
+    The relevance is the mean of what is found and of a `prior`, if there is one.
+    """
     columns = [
         place
         for place, (_, group) in enumerate(RELEVANCE.values())
@@ -283,11 +293,14 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
         weights = train_relevance(sets, columns)
     relevance = np.zeros(len(RELEVANCE))
     relevance[columns] = weights
+    if prior is not None:
+        expected = np.array([prior.get(name, 0.0) for name in RELEVANCE])
+        relevance = np.round((relevance + expected) / 2, _DIGITS)
     confidence = train_confidence(sets, relevance, judged)
     names = list(RELEVANCE)
     judges = list(CONFIDENCE)
     trained = Trained(
-        {names[place]: float(weight) for place, weight in zip(columns, weights, strict=True)},
+        {name: float(weight) for name, weight in zip(names, relevance, strict=True) if weight},
         {**{judges[place]: float(weight) for place, weight in zip(judged, confidence[:-1], strict=True)},
          "bias": float(confidence[-1])},
         {}, 1.0, 1.0, 0.0,
@@ -317,8 +330,18 @@ def train(sets: Sequence[Sequence[Example]], *, dense: bool) -> Trained:
     )
 
 
-def train_cues(kept: Weights, examples: Sequence[Example], *, dense: bool) -> Trained:
-    """Return weights with those of cues trained on one set, all others kept: what has no cues is ranked as before."""
+def train_cues(
+    kept: Weights,
+    examples: Sequence[Example],
+    all_cued: Sequence[Example],
+    *,
+    dense: bool,
+) -> Trained:
+    """Return weights with those of cues trained on one set, all others kept: what has no cues is ranked as before.
+
+    The relevance is that of `examples`, the confidence that of `all_cued`, in which all memories of the projects have
+    cues: there a question without an answer must not find one among so many phrases.
+    """
     relevance = {
         name: weight for name, weight in kept.relevance.items() if name not in OF_CUES
     }
@@ -352,7 +375,7 @@ def train_cues(kept: Weights, examples: Sequence[Example], *, dense: bool) -> Tr
             for place, weight in zip(places, weights, strict=True)
         }
     return _with_confidence_of_cues(
-        replace(trained, relevance=relevance), examples, dense=dense
+        replace(trained, relevance=relevance), all_cued, dense=dense
     )
 
 
@@ -601,24 +624,40 @@ def train_ranking(
     dense = model != "none"
     if only_cues:
         [prompts] = asyncio.run(_read(folder, home, branches, share, _PROMPTS)).values()
-        _write(model, train_cues(weights_for(model), prompts, dense=dense), {
+        [cued] = asyncio.run(_read(folder, home, branches, "all", _PROMPTS)).values()
+        _write(model, train_cues(weights_for(model), prompts, cued, dense=dense), {
             "cues": {"code": __version__, "date": _today(), "share": share, "sets": {
                 path.stem: _digest(path)
                 for path in (folder / f"{_PROMPTS}.jsonl", folder / f"{_PROMPTS}.cues.jsonl")}}})  # fmt: skip
         return
     sets = asyncio.run(_read(folder, home, branches, share))
-    left_out = {name: measured(train([sets[other] for other in sets if other != name], dense=dense), sets[name])
+    prior = _prior(model)
+    left_out = {name: measured(
+        train([sets[other] for other in sets if other != name], dense=dense, prior=prior), sets[name])
                 for name in sets}  # fmt: skip
-    trained = train(list(sets.values()), dense=dense)
+    trained = train(list(sets.values()), dense=dense, prior=prior)
     cues = [] if share == "none" else [*folder.glob(f"{_PROMPTS}.cues.jsonl")]
-    of_sets = {
+    of_sets: dict[str, Any] = {
         "code": __version__,
         "cues of": share,
         "date": _today(),
         "sets": {path.stem: _digest(path) for path in sorted([*_paths(folder), *cues])},
     }
+    if prior is not None:
+        of_sets["relevance"] = _MEAN
     _write(model, trained, of_sets, replaced=True)
     print_json({"left out": left_out, "weights": asdict(trained)})
+
+
+def _prior(model: str) -> Mapping[str, float] | None:
+    """Return the relevance of the bundled model for one that reads in context: it saw more sets, of long chats too.
+
+    What the two share, words and neighbours, is then learned from all of them.
+    """
+    if model != "contextual":
+        return None
+    bundled = weights_for("bundled").relevance
+    return {name: weight for name, weight in bundled.items() if name not in OF_CUES}
 
 
 def _write(

@@ -54,6 +54,11 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
     trained = train(list(first.values()), dense=True)
     assert trained.relevance
     assert trained == train(list(second.values()), dense=True)
+    with_prior = train(list(first.values()), dense=True, prior={"sequence": 4.0})
+    for name, weight in with_prior.relevance.items():
+        expected = 4.0 if name == "sequence" else 0.0
+        found = trained.relevance.get(name, 0.0)
+        assert abs(weight - (found + expected) / 2) < 0.01
 
 
 async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weights_as_they_are(
@@ -90,13 +95,14 @@ async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weig
             )
 
     kept = weights_for("bundled")
-    trained = train_cues(kept, found["prompts-dev-all-cued"], dense=True)
+    every = found["prompts-dev-all-cued"]
+    trained = train_cues(kept, every, every, dense=True)
     cued = list(features.CONFIDENCE).index("cued")
     assert {
         name: float(sum(one.confidence[:, cued].sum() for one in examples) > 0)
         for name, examples in found.items()
     } == {"prompts-dev-all-cued": 1.0, "prompts-dev": 0.0}
-    assert trained.confidence["cue letters"] > 0
+    assert trained.confidence["cue words"] > 0
     for name in set(kept.confidence) - features.OF_CUES:
         assert trained.confidence[name] == kept.confidence[name]
     for name in set(kept.relevance) - features.OF_CUES:
@@ -121,7 +127,7 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
         f"the odds, and at least {numbers.CLEAR:g})",
         f"until {Ranking().postings_budget:,} postings",
         f"a score of {injection.FULL_WITH_CUES:g} if it has cues, {injection.FULL_WITHOUT:g} if not",
-        f"headlines from {injection.LIKELY:g} on",
+        f"headlines from {injection.LIKELY_WITH_CUES:g} and {injection.LIKELY:g} on",
     ]
 
     assert [one for one in stated if one not in text] == []

@@ -112,6 +112,40 @@ async def test_a_prompt_gets_the_newer_memory_in_place_of_the_older_one(
     assert f"replaces [{short(old)}] of {DAY}" in text
 
 
+async def test_a_prompt_gets_the_newest_of_several_that_replaced_each_other(
+    person: Person,
+) -> None:
+    await person.at(NOON - timedelta(days=90)).keep(OLD, OTHER, namespace="shop")
+    middle = replace(
+        NEW, content="Packages are tested with Mocha, one config in the root."
+    )
+    await person.at(NOON - timedelta(days=60)).keep(middle, namespace="shop")
+    await person.keep(NEW, namespace="shop")
+
+    text = await hook(person, event="UserPromptSubmit", prompt="is it jest?")
+
+    assert NEW.content in text
+    assert OLD.content not in text
+    assert middle.content not in text
+
+
+async def test_what_replaces_a_memory_may_have_none_of_its_names(
+    person: Person,
+) -> None:
+    need = ("hide unfinished work", "roll out step by step", "for some users only")
+    older = Draft("Flags are read from the service LaunchPad.", cues=need)
+    newer = Draft("Flags are rows of the table settings.", cues=need[:2])
+    await person.at(NOON - timedelta(days=90)).keep(older, OTHER, namespace="shop")
+    await person.keep(newer, namespace="shop")
+
+    text = await hook(
+        person, event="UserPromptSubmit", prompt="show the new page for some users only"
+    )
+
+    assert newer.content in text
+    assert older.content not in text
+
+
 async def test_a_session_starts_with_the_newer_memory_before_the_older_one(
     person: Person,
 ) -> None:

@@ -114,7 +114,7 @@ def pool(count: int, cues: dict[str, Any] | None = None, **facts: Any) -> Pool:
         ("meaning", {"vectors": [[0, 0], [0.3, 0]], "question": [1, 0]}, [0, 1]),
         ("cue coverage", {"cues": {"matches": HELD}, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
         ("cue cosine", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
-        ("cue letters", {"cues": {"matches": HELD}, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
+        ("cue words", {"cues": {"matches": HELD}, "letters": [6, 3, 1]}, [6 / 30, 9 / 33, 0]),
         ("cue meaning", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
         ("cued", {"cues": {"cued": [1, 0]}}, [1, 0]),
         ("unnamed", {"matches": HELD, "names": [0, 0, 0]}, [0, 0, 0]),

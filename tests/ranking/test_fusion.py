@@ -87,4 +87,13 @@ def test_reranked_candidates_share_their_former_range_by_their_scores(
 def test_a_lead_is_over_the_best_of_the_others(
     relevance: list[float], lead: list[float]
 ) -> None:
-    assert leads(np.array(relevance)).tolist() == lead
+    found = leads(np.array(relevance), np.zeros(len(relevance), bool))
+
+    assert found.tolist() == lead
+
+
+def test_a_lead_of_a_memory_with_cues_counts_up_to_one() -> None:
+    cued = np.array([True, True, False])
+
+    assert leads(np.array([7, 2, 4]), cued).tolist() == [1, -5, -3]
+    assert leads(np.array([2, 4, 7]), cued).tolist() == [-5, -3, 3]

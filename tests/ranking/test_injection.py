@@ -18,34 +18,40 @@ from folklore.ranking.injection import edit_worth, forms
             ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
-            [0.2, 0.08, 0.079, 0.008, 0.0079],
+            [0.2, 0.175, 0.174, 0.035, 0.0349],
             [False] * 5,
             ["full", "full", "headline", "headline", None],
         ),
-        ([0.02, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "full"]),
+        ([0.05, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "full"]),
         ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
-        ([0.0799, 0.02], [False] * 2, [None, None]),
+        ([0.1749, 0.06], [False] * 2, [None, None]),
     ],
 )
 def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(
     confidences: Sequence[float], ignored: Sequence[bool], given: list[str | None]
 ) -> None:
-    assert forms(confidences, ignored, [True] * len(confidences)) == given
+    assert forms(confidences, ignored, [True] * len(confidences), 1.0) == given
 
 
-def test_a_memory_without_cues_needs_less_since_its_text_shares_few_words() -> None:
-    confidences = [0.079, 0.05, 0.044]
+def test_without_cues_less_is_needed_since_texts_share_few_words_with_tasks() -> None:
+    confidences = [0.045, 0.044, 0.008, 0.007]
+    given = ["full", "headline", "headline", None]
 
-    assert forms(confidences, [False] * 3, [True, False, False]) == [
-        "headline",
-        "full",
-        "headline",
-    ]
+    assert forms(confidences, [False] * 4, [False] * 4, 0.0) == given
+
+
+@pytest.mark.parametrize(
+    ("share", "form"), [(0.0, "full"), (0.1, "headline"), (0.8, "headline")]
+)
+def test_beside_memories_with_cues_one_without_needs_more(
+    share: float, form: str
+) -> None:
+    assert forms([0.2, 0.05], [False] * 2, [True, False], share) == ["full", form]
 
 
 def test_each_memory_says_whether_it_was_ignored() -> None:
     with pytest.raises(ValueError, match="argument"):
-        forms([0.9, 0.9], [False], [True, True])
+        forms([0.9, 0.9], [False], [True, True], 1.0)
 
 
 @pytest.mark.parametrize(

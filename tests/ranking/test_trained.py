@@ -71,7 +71,7 @@ def test_what_speaks_for_a_memory_has_no_negative_weight(model: str) -> None:
 
     assert all(weight > 0 for weight in weights.relevance.values())
     assert weights.confidence["letters held"] > 0 > weights.confidence["unnamed"]
-    assert weights.confidence["cue letters"] > 0
+    assert weights.confidence["cue words"] > 0
     assert weights.score["relevance"] > 0
     assert 1 > weights.strong > weights.fair > 0
     assert (

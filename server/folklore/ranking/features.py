@@ -18,6 +18,7 @@ from folklore.ranking.numbers import (
     ASKING,
     BESIDE,
     DATE,
+    ENOUGH,
     LEAST_FETCHED,
     LONG,
     NEAREST,
@@ -263,12 +264,16 @@ def cue_coverage(pool: Pool) -> NDArray[np.float64]:
     return _share(pool.cues.matches @ pool.rarity, float(pool.rarity.sum()))
 
 
-def cue_letters(pool: Pool) -> NDArray[np.float64]:
-    """Return the share of the question's words that the cues hold, by their letters."""
+def cue_words(pool: Pool) -> NDArray[np.float64]:
+    """Return how many words of the question the cues hold, by their letters, from 0 to nearly 1.
+
+    It is no share of the question: a remark of two words is soon covered by chance, and five
+    words that the cues of one memory hold say as much in a long question as in a short one.
+    """
     if pool.cues is None:
         return np.zeros(len(pool.keyword))
-    total = float(pool.letters.sum())
-    return _share(pool.cues.matches @ pool.letters, total + min(total, PADDING))
+    held = pool.cues.matches @ pool.letters
+    return held / (held + ENOUGH)
 
 
 def cued(pool: Pool) -> NDArray[np.float64]:
@@ -305,14 +310,12 @@ CONFIDENCE: Mapping[str, Feature] = {
     "sequence held": sequence_held,
     "meaning": meaning,
     "unnamed": unnamed,
-    "cue letters": cue_letters,
+    "cue words": cue_words,
     "cue meaning": cue_cosine,
     "cued": cued,
 }
 # Features that are 0 for a memory without cues.
-OF_CUES = frozenset(
-    ("cue coverage", "cue cosine", "cue letters", "cue meaning", "cued")
-)
+OF_CUES = frozenset(("cue coverage", "cue cosine", "cue words", "cue meaning", "cued"))
 
 
 def _ranks(scores: NDArray[np.float64]) -> NDArray[np.int64]:

@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from folklore.lazy import NDArray, numpy as np
-from folklore.ranking.numbers import ALONE
+from folklore.ranking.numbers import ALONE, LEAD_WITH_CUES
 
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
@@ -55,13 +55,20 @@ def reranked(
     return [*order, *rest], np.concatenate([of_reranked, relevance[count:]])
 
 
-def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the relevance (n,) of each candidate minus the greatest one of the others; ALONE without others."""
+def leads(
+    relevance: NDArray[np.float64], cued: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return the relevance (n,) of each candidate minus the greatest one of the others; ALONE without others.
+
+    That of a memory with cues is at most LEAD_WITH_CUES.
+    """
     if len(relevance) < 2:
-        return np.full(len(relevance), ALONE)
-    second, first = np.sort(relevance)[-2:]
-    others: NDArray[np.float64] = np.where(relevance < first, first, second)
-    return relevance - others
+        lead = np.full(len(relevance), ALONE)
+    else:
+        second, first = np.sort(relevance)[-2:]
+        lead = relevance - np.where(relevance < first, first, second)
+    capped: NDArray[np.float64] = np.minimum(lead, LEAD_WITH_CUES)
+    return np.where(cued, capped, lead)
 
 
 def best_first(

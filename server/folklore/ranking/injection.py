@@ -11,15 +11,19 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
-# Least confidence of a whole note, and of a headline, which is given only beside one.
-# The header and a whole note take 70 tokens, and one that answers spares a wrong turn of
-# some 700: worth it where about one in ten answers, or a little fewer, since a note
-# beside the point does little harm. That is what a score says of a memory with cues. The
-# text of one without shares few words with the tasks that it governs, so its scores are
-# lower for the same chance. A headline, 13 tokens, pays from one in a hundred on.
-FULL_WITH_CUES = 0.08
+# Least confidence of a whole note, and of a headline, which is given only beside one, of a
+# memory with cues and of one without. The header and a whole note take 70 tokens, and one
+# that answers spares a wrong turn of some 700: worth it where about one in ten answers, or
+# a little fewer, since a note beside the point does little harm. Where all memories have
+# cues, one in six keeps the aims of silence and of tokens and misses no more. The text of
+# a memory without shares few words with the tasks that it governs, so its scores are lower
+# for the same chance. A headline is 13 tokens.
+FULL_WITH_CUES = 0.175
 FULL_WITHOUT = 0.045
+LIKELY_WITH_CUES = 0.035
 LIKELY = 0.008
+# Share of those with cues among what was found from which a memory without is held to their line.
+_MOSTLY = 0.8
 # Whole notes and headlines of one prompt.
 _MOST_FULL = 3
 _MOST_HEADLINES = 5
@@ -41,33 +45,51 @@ IGNORED = 4
 
 
 def forms(
-    confidences: Sequence[float], ignored: Sequence[bool], cued: Sequence[bool]
+    confidences: Sequence[float],
+    ignored: Sequence[bool],
+    cued: Sequence[bool],
+    share: float,
 ) -> list[Form | None]:
     """Return the form of each memory, best first; None for one that is not given.
 
-    `ignored` are those that were given several times without a use, `cued` those with cues. Recall knows neither.
+    `ignored` are those that were given several times without a use, `cued` those with cues, which are this `share` of
+    what was found. Recall knows none of this.
     """
-    if not any(map(is_worth_whole, confidences, cued)):
+    if not any(
+        is_worth_whole(confidence, with_cues, share)
+        for confidence, with_cues in zip(confidences, cued, strict=True)
+    ):
         return [None] * len(confidences)
     results: list[Form | None] = []
     for confidence, unused, with_cues in zip(confidences, ignored, cued, strict=True):
         is_whole = (
-            is_worth_whole(confidence, with_cues)
+            is_worth_whole(confidence, with_cues, share)
             and not unused
             and results.count("full") < _MOST_FULL
         )
+        least = line_of(LIKELY_WITH_CUES, LIKELY, with_cues, share)
         if is_whole:
             results.append("full")
-        elif confidence >= LIKELY and results.count("headline") < _MOST_HEADLINES:
+        elif confidence >= least and results.count("headline") < _MOST_HEADLINES:
             results.append("headline")
         else:
             results.append(None)
     return results
 
 
-def is_worth_whole(confidence: float, with_cues: bool) -> bool:
-    """Return whether a memory is worth the tokens of a whole note."""
-    return confidence >= (FULL_WITH_CUES if with_cues else FULL_WITHOUT)
+def is_worth_whole(confidence: float, with_cues: bool, share: float) -> bool:
+    """Return whether a memory is worth the tokens of a whole note, where this share of what was found has cues."""
+    return confidence >= line_of(FULL_WITH_CUES, FULL_WITHOUT, with_cues, share)
+
+
+def line_of(cued: float, uncued: float, with_cues: bool, share: float) -> float:
+    """Return the least confidence of a memory, with cues or without, where this share of what was found has cues.
+
+    The more memories say when they are needed, the less likely is one that does not: its line lies between both.
+    """
+    if with_cues:
+        return cued
+    return uncued + (cued - uncued) * min(share / _MOSTLY, 1.0)
 
 
 def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:

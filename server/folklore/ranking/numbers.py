@@ -50,6 +50,11 @@ CLEAR = 0.2
 # What a relation of strength 1 and of weight 1 counts, in reciprocal ranks: with the usual weight ½ it lets a memory
 # that shares no word come after those that answer, and before all others.
 RELATED = 4.0
+# Lead that counts at most for a memory with cues: one that leads by more answers no more often. Of prompts with and
+# without an answer the leads are alike.
+LEAD_WITH_CUES = 1.0
+# Letters of the question's words that cues hold which count a half of any number: those of four long words.
+ENOUGH = 24.0
 # Lead of a result without others: as over a text that shares no word with the question.
 ALONE = 4.0
 

@@ -59,6 +59,11 @@ class Match:
         """The id of the memory."""
         return self.result.memory.id
 
+    @property
+    def with_cues(self) -> bool:
+        """True if the memory has cues."""
+        return bool(self.result.memory.cues)
+
 
 async def matches_of(
     context: RequestContext, scope: HookScope, text: str, *, least: float, limit: int
@@ -233,11 +238,13 @@ async def _selection(
     if previous.tokens >= _SESSION_TOKENS:
         return []
     past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
-    new = [match for match in matches if _is_new(match, past[match.id])]
+    share = share_with_cues(matches)
+    new = [match for match in matches if _is_new(match, past[match.id], share)]
     shapes = forms(
         [match.confidence for match in new],
         [past[match.id].ignored for match in new],
-        [bool(match.result.memory.cues) for match in new],
+        [match.with_cues for match in new],
+        share,
     )
     pairs = (
         (match, form)
@@ -251,12 +258,16 @@ async def _selection(
     ]
 
 
-def _is_new(match: Match, was: PastInjection) -> bool:
+def _is_new(match: Match, was: PastInjection, share: float) -> bool:
     """Return whether the session lacks a memory, or has its beginning and would now get it whole."""
     if not was.given:
         return True
-    with_cues = bool(match.result.memory.cues)
-    return not was.whole and is_worth_whole(match.confidence, with_cues)
+    return not was.whole and is_worth_whole(match.confidence, match.with_cues, share)
+
+
+def share_with_cues(matches: Sequence[Match]) -> float:
+    """Return the share of matches that have cues; 0 of none."""
+    return sum(match.with_cues for match in matches) / max(len(matches), 1)
 
 
 def note_of(context: RequestContext, match: Match) -> str:

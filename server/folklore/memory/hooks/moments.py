@@ -15,9 +15,14 @@ from folklore.memory.hooks.edit import (
     notes_for_edit,
     path_in_repository,
 )
-from folklore.memory.hooks.matches import Match, inject, matches_of
+from folklore.memory.hooks.matches import (
+    Match,
+    inject,
+    matches_of,
+    share_with_cues,
+)
 from folklore.memory.hooks.scope import HookScope
-from folklore.ranking.injection import IGNORED
+from folklore.ranking.injection import IGNORED, line_of
 from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.hooks.failures import failure_question
 from folklore.text.hooks.injected import without_blocks
@@ -33,10 +38,10 @@ from folklore.text.hooks.tool_calls import (
 
 # Least confidence of the best match with cues and without, and of those beside it. The
 # header and a note take about 75 tokens, and one that answers spares some 700: worth it
-# from one in nine on. Nobody has asked, and a note interrupts, so that one in four is
-# enough. Scores of memories without cues are lower for the same chance
+# from one in nine on. Nobody has asked, and a note interrupts, so that it must be likelier
+# than not to help. Scores of memories without cues are lower for the same chance
 # (ranking/injection.py).
-_SPEAK_WITH_CUES = 1 / 4
+_SPEAK_WITH_CUES = 0.55
 _SPEAK_WITHOUT = 1 / 8
 _BESIDE = 1 / 50
 # Matches that are looked at, of which some may have been given before, and notes of one moment.
@@ -128,15 +133,14 @@ async def _probable(
 ) -> list[Match]:
     """Return the matches of a question, if the best of them is likely enough to be given unasked."""
     matches = await matches_of(context, scope, question, least=_BESIDE, limit=_MATCHES)
-    if not matches or not _is_likely(matches[0]):
+    if not matches or not _is_likely(matches[0], share_with_cues(matches)):
         return []
     return matches
 
 
-def _is_likely(match: Match) -> bool:
-    """Return whether a match is likely enough to interrupt with it."""
-    with_cues = bool(match.result.memory.cues)
-    least = _SPEAK_WITH_CUES if with_cues else _SPEAK_WITHOUT
+def _is_likely(match: Match, share: float) -> bool:
+    """Return whether a match is likely enough to interrupt with it, where this share of all matches has cues."""
+    least = line_of(_SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, share)
     return match.confidence >= least
 
 
@@ -158,6 +162,6 @@ async def _not_given(
         past = previous.memories.get(match.id)
         if past is None or not past.given:
             fresh.append(match)
-    if not fresh or not _is_likely(fresh[0]):
+    if not fresh or not _is_likely(fresh[0], share_with_cues(matches)):
         return []
     return fresh

@@ -20,7 +20,7 @@ from folklore.model import Degraded
 from folklore.ranking import diversity, numbers
 from folklore.ranking.features import Parts, group_of, signals_of
 from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
-from folklore.ranking.subjects import COMPARED, SAME, likeness, subject_words
+from folklore.ranking.subjects import COMPARED, REPLACED, likeness, subject_words
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
 from folklore.text.clean import clean
@@ -408,7 +408,7 @@ def _replaced(
             subject_words(texts[older], cues[older]),
             subject_words(texts[newer], cues[newer]),
         )
-        alike[older, newer] = value >= SAME
+        alike[older, newer] = value >= REPLACED
     return possible & alike
 
 
@@ -465,8 +465,10 @@ def _scores(
     most = search.wanted + 1
     if search.sorted_by_score:
         rows = candidates.rows_of(confidence)
+        cued = np.array([bool(one.row["cues"]) for one in candidates.all.values()])
+        lead = leads(trained, cued)[rows]
         values = weights.scores_of(
-            trained[rows], leads(trained)[rows], np.array(list(confidence.values()))
+            trained[rows], lead, np.array(list(confidence.values()))
         )
         # of what answers signs alone, nothing can be said
         values *= bool(search.words.words or search.words.dates)

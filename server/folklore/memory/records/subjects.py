@@ -12,8 +12,8 @@ from folklore.model import Memory, OnSubject
 from folklore.ranking.subjects import (
     COMPARED,
     SAME,
+    is_replaced,
     likeness,
-    names_subject,
     subject_words,
 )
 
@@ -21,6 +21,8 @@ from folklore.ranking.subjects import (
 _NEAREST = 10
 # Memories on its subject that a new one names.
 _MOST_NAMED = 2
+# Steps from an older memory to the newest on its subject.
+_MOST_STEPS = 4
 # Seconds by which a memory must be newer: of those of one day, as of an import, the times say little.
 _DAY = 86_400
 
@@ -81,45 +83,80 @@ async def newer_memories(
 ) -> dict[UUID, Memory]:
     """Return the newest memory on the subject of each, by its id, if there is one that is newer by a day.
 
-    Nobody asks here, so that the cues of the older memory say what its subject is; one without cues has none. At most
-    two statements.
+    Nobody asks here, so that the cues of the older memory say what its subject is; one without cues has none. A newer
+    one may have a newer one too. At most one statement each time, and one that reads what was found.
     """
     cued = [Stored.of(memory) for memory in memories if memory.cues]
     if not cued or context.memory.embedder is None:
         return {}
     model = await context.memory.embedder.model()
-    ids = [memory.id for memory in cued]
+
+    newer: dict[UUID, Stored] = {}
+    asked = cued
+    for _ in range(_MOST_STEPS):
+        near = await _near(context, namespace, asked, model.id)
+        found = _likeliest_newer(asked, near)
+        newer |= found
+        others = {other.id: other for other in found.values()}
+        asked = [other for other in others.values() if other.id not in newer]
+        if not asked:
+            break
+    if not newer:
+        return {}
+
+    newest = {memory.id: _last(newer, memory.id) for memory in cued}
+    ids = list(dict.fromkeys(newest.values()))
+    read = {m.id: m for _, m in await context.memory.memories.get([namespace], ids)}
+    return {
+        older: read[id_]
+        for older, id_ in newest.items()
+        if id_ != older and id_ in read
+    }
+
+
+def _likeliest_newer(
+    memories: Sequence[Stored], near: Mapping[UUID, list[tuple[Stored, float]]]
+) -> dict[UUID, Stored]:
+    """Return of the newer memories on the subject of each the one that is most like it, by its id.
+
+    Not the newest: beside the one that replaces it, later ones touch on its subject.
+    """
+    found: dict[UUID, Stored] = {}
+    for memory in memories:
+        newers = [
+            (alike, other.when, other.id, other)
+            for other, alike in near.get(memory.id, ())
+            if (other.when - memory.when).total_seconds() > _DAY
+            and is_replaced(
+                memory.content, memory.cues, other.content, other.cues, alike
+            )
+        ]
+        if newers:
+            found[memory.id] = max(newers, key=lambda newer: newer[:3])[3]
+    return found
+
+
+def _last(newer: Mapping[UUID, Stored], id_: UUID) -> UUID:
+    """Return the end of a chain of newer memories, each newer than the one before."""
+    while (following := newer.get(id_)) is not None:
+        id_ = following.id
+    return id_
+
+
+async def _near(
+    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
+) -> Mapping[UUID, list[tuple[Stored, float]]]:
+    """Return the memories on the subject of each, with their likeness. One statement."""
+    ids = [memory.id for memory in memories]
     neighbours = await context.memory.embeddings.neighbours(
         namespace,
         ids,
-        model.id,
+        model,
         newest=NEWEST,
         now=context.now,
         subjects=subjects_of(ids),
     )
-    newer = _newest(cued, _likely(cued, neighbours))
-    if not newer:
-        return {}
-    ids = list(dict.fromkeys(newer.values()))
-    read = {m.id: m for _, m in await context.memory.memories.get([namespace], ids)}
-    return {older: read[id_] for older, id_ in newer.items() if id_ in read}
-
-
-def _newest(
-    memories: Sequence[Stored], near: Mapping[UUID, list[tuple[Stored, float]]]
-) -> dict[UUID, UUID]:
-    """Return the newest memory that replaces each, by its id."""
-    found: dict[UUID, UUID] = {}
-    for memory in memories:
-        newers = [
-            other
-            for other, _ in near.get(memory.id, ())
-            if (other.when - memory.when).total_seconds() > _DAY
-            and names_subject(memory.content, memory.cues, other.words)
-        ]
-        if newers:
-            found[memory.id] = max(newers, key=lambda other: (other.when, other.id)).id
-    return found
+    return _likely(memories, neighbours)
 
 
 def _likely(
