@@ -58,6 +58,7 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
 NOT_MEASURED: Mapping[str, str] = {
     "cli.options": "arguments of a command, by their first sign",
     "http.auth": "a header of at most 64 KiB, by single signs",
+    "contract.anchors": "the names of commits, by a pattern that matches at one position",
     "contract.ids": "ids of at most some hundred characters",
     "memory.transfer.formats.json_values": "JSON by its next sign, its beginning by 400 characters",
     "memory.transfer.formats.line": "one pattern that joins two signs",
