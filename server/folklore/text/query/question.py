@@ -100,13 +100,13 @@ class QuestionWord:
 class QuestionWords:
     """The distinct words of a question, its pairs of adjacent words, its date terms with their shares.
 
-    `identifiers` find names of code, paths and versions as they are written, in a text without capitals. `spellings` are
-    other ways to write a name of the question, each with that of the question.
+    `names` are names of code, paths and versions as they are written, without capitals. `spellings` are other ways to
+    write a name of the question, each with that of the question.
     """
 
     words: tuple[QuestionWord, ...]
     pairs: tuple[tuple[str, float], ...] = ()
-    identifiers: tuple[re.Pattern[str], ...] = ()
+    names: tuple[str, ...] = ()
     dates: Mapping[str, float] = field(default_factory=dict)
     spellings: tuple[tuple[str, str], ...] = ()
 
@@ -161,18 +161,22 @@ class QuestionWords:
         names = dict.fromkeys(
             piece.casefold() for piece in stripped if _IDENTIFIER.search(piece)
         )
-        patterns = [
-            re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
-            for name in names
-        ]
         question = _folded(" ".join(pieces[:_MAX_WORDS]))
         return cls(
             tuple(by_start.values()),
             tuple(pairs.items()),
-            tuple(patterns),
+            tuple(names),
             dates,
             tuple(_spellings(question)),
         )
+
+    @cached_property
+    def identifiers(self) -> Sequence[re.Pattern[str]]:
+        """What finds each of the names in a text without capitals. Most questions are not asked for it."""
+        return [
+            re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
+            for name in self.names
+        ]
 
     @cached_property
     def weight(self) -> float:
