@@ -1,6 +1,7 @@
 """A node that does not answer delays what needs it and nothing else."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -26,6 +27,14 @@ class Cluster:
         return frozenset({FROZEN}) if self.frozen else None
 
 
+@pytest.fixture
+async def a_cluster() -> AsyncIterator[Cluster]:
+    """A cluster with a frozen node, which answers again after the test: else it would be asked for ever."""
+    made = Cluster()
+    yield made
+    made.frozen = False
+
+
 @pytest.fixture(autouse=True)
 def quick_to_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(silent_nodes, "_SLOW_SECONDS", 0.05)
@@ -33,10 +42,9 @@ def quick_to_suspect(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_a_statement_that_waits_for_a_silent_node_is_given_up(
-    connection: asyncpg.Connection, empty_database_url: str
+    connection: asyncpg.Connection, empty_database_url: str, a_cluster: Cluster
 ) -> None:
-    cluster = Cluster()
-    nodes = SilentNodes(cluster.silent)
+    nodes = SilentNodes(a_cluster.silent)
     other = await asyncpg.connect(empty_database_url)
 
     with pytest.raises(DatabaseUnavailable, match="does not answer"):
@@ -49,13 +57,12 @@ async def test_a_statement_that_waits_for_a_silent_node_is_given_up(
 
 
 async def test_a_slow_statement_of_other_nodes_goes_on(
-    connection: asyncpg.Connection,
+    connection: asyncpg.Connection, a_cluster: Cluster
 ) -> None:
-    cluster = Cluster()
-    nodes = SilentNodes(cluster.silent)
+    nodes = SilentNodes(a_cluster.silent)
 
     async def slow() -> str:
-        await cluster.asked.wait()
+        await a_cluster.asked.wait()
         await asyncio.sleep(0)
         return str(await connection.fetchval("select 'late'"))
 
@@ -63,17 +70,16 @@ async def test_a_slow_statement_of_other_nodes_goes_on(
 
 
 async def test_when_the_node_answers_again_its_statements_are_sent(
-    connection: asyncpg.Connection, empty_database_url: str
+    connection: asyncpg.Connection, empty_database_url: str, a_cluster: Cluster
 ) -> None:
-    cluster = Cluster()
-    nodes = SilentNodes(cluster.silent)
+    nodes = SilentNodes(a_cluster.silent)
     other = await asyncpg.connect(empty_database_url)
     with pytest.raises(DatabaseUnavailable):
         await nodes.bound(other.fetch("select pg_sleep(60)"), None, other)
 
-    cluster.frozen = False
-    cluster.asked.clear()
-    await cluster.asked.wait()
+    a_cluster.frozen = False
+    a_cluster.asked.clear()
+    await a_cluster.asked.wait()
     await asyncio.sleep(0)
 
     assert await nodes.bound(connection.fetch("select 1"), [FROZEN], connection)
