@@ -297,7 +297,8 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
 -- name: state_as_of. The memories o, each as it was at :as_of: of the revisions written since, the oldest gives the
 -- value of a column, and `changed` names these columns. A memory that was stored later is as it is now. Superseded is
 -- a memory if it was then, or if its successor says that it was true by then (occurred_at), whenever that was stored.
--- One that was forgotten since is shown to a caller who could restore it, and to all if it only expired.
+-- One that was forgotten since is shown to a caller who could restore it, and to all if it only expired. The role tells
+-- the owner from a token everywhere; the key of a token never leaves the coordinator of a cluster.
     select was.*, past.changed
     from memories o
     cross join lateral (
@@ -334,9 +335,8 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
                 o.updated_at, o.last_recalled_at))
         || case when past.former ? 'tags' then jsonb_build_object('tag_prefixes', to_jsonb(folklore_tag_prefixes(
             array(select jsonb_array_elements_text(past.former -> 'tags'))))) else '{}' end
-        || case when o.forgotten_at is null or past.expired or (
-                select coalesce(current_setting('folklore.key', true), '') = ''
-            ) or o.namespace_id = any((select folklore_writable())::uuid[])
+        || case when o.forgotten_at is null or past.expired or current_user <> 'folklore_app'
+                or o.namespace_id = any((select folklore_writable())::uuid[])
             then '{}' else jsonb_build_object('forgotten_at', o.forgotten_at) end
     ) as was
 
