@@ -109,6 +109,7 @@ async def test_doctor_migrate_and_readyz_name_a_setting_of_a_database_with_memor
     assert examined.code != 0
     assert f"{setting} is off" in examined.out
     assert f"set {setting} = on" in examined.out
+    assert "store" not in examined.out.partition("model")[2], "nothing is tried there"
     assert answer.status_code == status
     assert code in (answer.json().get("missing"), *answer.json().get("degraded", ()))
 

@@ -66,7 +66,13 @@ class Examination(Checks):
 
     settings: Settings = field(kw_only=True)
     address: str | None = None
+    fit: bool = False
     migrated: bool = False
+
+    @property
+    def can_recall(self) -> bool:
+        """Return True if a recall tells more than the checks of the database and of its schema did."""
+        return self.fit and self.migrated
 
 
 @click.command()
@@ -112,10 +118,10 @@ async def _examine(settings: Settings) -> Examination:
     )
     await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
     if exam.address is not None and await is_cluster(exam.address):
-        await exam.check("cluster", lambda: _cluster(exam), needs=exam.migrated)
+        await exam.check("cluster", lambda: _cluster(exam), needs=exam.can_recall)
     await exam.check("project", lambda: _project(exam), needs=exam.migrated)
     await exam.check("model", lambda: _model(exam))
-    await exam.check("memory", lambda: _memory(exam), needs=exam.migrated)
+    await exam.check("memory", lambda: _memory(exam), needs=exam.can_recall)
     if embedded:
         await exam.check("disk", lambda: _disk(exam))
         await exam.check("backup", lambda: _backup(exam))
@@ -164,6 +170,7 @@ async def _database(exam: Examination) -> str:
         raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
     exam.address = address
     refuse(await read_requirements(address))
+    exam.fit = True
     if server.pgvector:
         vector = f"pgvector {server.pgvector}"
     else:
