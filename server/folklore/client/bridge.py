@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 from uuid import uuid4
 
-from folklore.client.connections import Message
-from folklore.client.remote import IMPATIENT, Remote
+from folklore.client.remote import IMPATIENT, Message, Remote
 from folklore.client.stdio import read_lines
 from folklore.errors import FolkloreError
 from folklore.text.clean import replace_lone_surrogates

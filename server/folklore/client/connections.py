@@ -1,24 +1,21 @@
-"""HTTP of the bridge and of commands: blocking connections of the standard library, a thread for each request.
+"""HTTP of this machine to servers: blocking connections of the standard library, a thread for each exchange.
 
 A request takes a quarter of the processor time that httpx needs, and the import less memory; a bridge runs for every
 session of an assistant.
 """
 
 import asyncio
-import json
 import select
 import socket
-import threading
 import time
 from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Any
+from typing import Generic, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
@@ -26,19 +23,12 @@ from folklore.client.authorities import tls_context
 from folklore.client.local_server import LocalServer
 from folklore.proxies import proxy_for
 
-Message = dict[str, Any]
 Content = bytes | Iterable[bytes] | None
+Answer = TypeVar("Answer")
 
 # A connection that was unused for so long by the wall clock is not used again: the machine may have slept meanwhile,
 # and what is sent on a connection that the other side has forgotten disappears.
 _IDLE = 20.0
-# The server sends at least a ping every 15 seconds once a call has begun.
-_READ = 40.0
-_DRAINED = 1.0
-_HEADERS = {
-    "content-type": "application/json",
-    "accept": "application/json, text/event-stream",
-}
 
 
 class NoAnswer(Exception):
@@ -48,14 +38,6 @@ class NoAnswer(Exception):
         super().__init__(reason)
         self.sent = sent
         self.silent = silent
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """Status of a response, and its JSON; None for other content."""
-
-    status: int
-    value: Any
 
 
 class Connections:
@@ -191,34 +173,31 @@ class Connections:
         return connection
 
 
-class Post:
-    """A message on its way. `answered` gets the answer, or NoAnswer; notifications before it go to `notify`.
+class Exchange(Generic[Answer]):
+    """Work on a connection in a thread. `answered` gets what the work answers, NoAnswer, or another error of it.
 
-    Before the message is `sent`, the server cannot have received it.
+    The work answers by calling the function that it gets, and may go on afterwards. Before it is `sent`, the server
+    cannot have received anything.
     """
 
     def __init__(
         self,
         connections: Connections,
-        message: Message,
-        headers: Mapping[str, str],
-        notify: Callable[[Message], None],
+        work: Callable[[HTTPConnection, Callable[[Answer], None]], None],
         *,
         connect_seconds: float,
+        read_seconds: float,
     ) -> None:
         self._connections = connections
-        self._body = json.dumps(
-            message, ensure_ascii=False, separators=(",", ":")
-        ).encode("utf-8", "replace")
-        self._headers = _HEADERS | dict(headers)
-        self._notify = notify
+        self._work = work
         self._connect_seconds = connect_seconds
+        self._read_seconds = read_seconds
         self._connection: HTTPConnection | None = None
         self._cancelled = False
         self.sent = False
         self._loop = asyncio.get_running_loop()
-        self.answered: asyncio.Future[Response] = self._loop.create_future()
-        threading.Thread(target=self._run, name="folklore-post", daemon=True).start()
+        self.answered: asyncio.Future[Answer] = self._loop.create_future()
+        in_thread(self._exchange, "folklore-exchange").add_done_callback(self._ended)
 
     def cancel(self) -> None:
         """Close the connection, unless the answer is there."""
@@ -228,68 +207,27 @@ class Post:
             if self._connection is not None:
                 _abort(self._connection)
 
-    def _run(self) -> None:
-        failure = NoAnswer("it closed the connection without an answer", sent=True)
-        try:
-            self._exchange()
-        except NoAnswer as error:
-            failure = error
-        finally:
-            with suppress(RuntimeError):  # the loop has ended
-                # has no effect after an answer
-                self._settle(self.answered.set_exception, failure)
+    def _ended(self, done: asyncio.Future[None]) -> None:
+        """Take the error of an exchange that ended without an answer."""
+        failure = done.exception() or NoAnswer(
+            "it closed the connection without an answer", sent=True
+        )
+        if not self.answered.done():
+            self.answered.set_exception(failure)
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
         if self._cancelled:
             self._connections.give_back(connection, reusable=False)
             return
-        connection.sock.settimeout(_READ)
+        connection.sock.settimeout(self._read_seconds)
         self.sent = True
-        with self._connections.exchange(
-            connection, "POST", "/mcp", self._body, self._headers
-        ) as response:
-            if response.getheader("content-type", "").startswith("text/event-stream"):
-                self._read_events(connection, response)
-            else:
-                body = response.read()
-                value = None
-                with suppress(ValueError, RecursionError):
-                    value = json.loads(body)
-                self._settle(self.answered.set_result, Response(response.status, value))
+        self._work(connection, self._answer)
 
-    def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
-        """Read an event stream to its end, so that its connection can be used again."""
-        for message in _events(response):
-            if "method" in message:
-                self._loop.call_soon_threadsafe(self._notify, message)
-            else:
-                self._settle(
-                    self.answered.set_result, Response(response.status, message)
-                )
-                # else the response owns it: it is the last of its connection
-                if connection.sock is not None:
-                    connection.sock.settimeout(_DRAINED)
-
-    def _settle(self, set_: Callable[[Any], None], value: Response | NoAnswer) -> None:
+    def _answer(self, answer: Answer) -> None:
         self._loop.call_soon_threadsafe(
-            lambda: None if self.answered.done() else set_(value)
+            lambda: None if self.answered.done() else self.answered.set_result(answer)
         )
-
-
-def _events(response: HTTPResponse) -> Iterator[Message]:
-    """Yield the messages of an event stream; comments, and events without a message, are left out."""
-    data: list[bytes] = []
-    for line in iter(response.readline, b""):
-        line = line.rstrip(b"\r\n")
-        if line.startswith(b"data:"):
-            data.append(line[5:].removeprefix(b" "))
-        elif not line and data:
-            with suppress(ValueError, RecursionError):
-                value = json.loads(b"\n".join(data))
-                if isinstance(value, dict):
-                    yield value
-            data.clear()
 
 
 def _abort(connection: HTTPConnection) -> None:

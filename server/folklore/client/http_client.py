@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, TypeVar, cast
-from urllib.parse import quote
 
 from folklore import __version__
 from folklore.background import in_thread
+from folklore.client.access import access_of, address_of
 from folklore.client.code.calls import prepare
 from folklore.client.code.marks import marked_result
-from folklore.client.connections import Connections, NoAnswer
-from folklore.client.credentials import normalised, read_token
+from folklore.client.connections import (
+    Connections,
+    Exchange,
+    NoAnswer,
+)
 from folklore.client.local_server import LocalServer
-from folklore.client.project import project_namespace, working_directory
-from folklore.client.surroundings import local_zone, working_copy
+from folklore.client.surroundings import working_copy
 from folklore.config import Settings
 from folklore.contract.lines import Lines, chunks_of, encoded
 from folklore.contract.requests import (
@@ -34,7 +35,7 @@ from folklore.contract.requests import (
     request_json,
 )
 from folklore.contract.transfer import ExportRequest, ImportRequest
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
+from folklore.errors import FolkloreError, Unavailable, error_from_code
 from folklore.lazy import Lazy
 from folklore.phases import Advance, phase
 
@@ -47,7 +48,6 @@ Value = TypeVar("Value")
 # Makes the body of a request piece by piece.
 Body = Callable[[Advance], Iterator[bytes]]
 
-LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
 _SECONDS = 60.0
 _PROGRESS = (
     b'{"progress":'  # begins a line before the answer of an operation that lasts
@@ -91,18 +91,13 @@ class HttpClient:
         anonymous: bool = False,
     ) -> None:
         self._local = local
-        self._server = LOCAL_URL if local else normalised(str(settings.server))
+        self._server = address_of(settings, local)
         self._headers = {
             "user-agent": f"folklore/{__version__}",
             "content-type": "application/json",
         }
-        if (
-            local is None
-            and not anonymous
-            and (token := token_for(settings)) is not None
-        ):
-            self._headers["authorization"] = f"Bearer {token}"
-        self._headers |= request_headers(settings)
+        access = access_of(settings, anonymous=anonymous or local is not None)
+        self._headers |= access.all_headers
         self._copy = working_copy(settings)
         self._connections = Connections(self._server, settings.home, local)
 
@@ -153,9 +148,9 @@ class HttpClient:
     ) -> Reply:
         """Return the answer to a request; a body that is a function is made in a thread. Raises Unavailable."""
 
-        def work() -> Reply:
-            began = monotonic()
-            connection = self._connect()
+        began = monotonic()
+
+        def work(connection: HTTPConnection, answered: Callable[[Reply], None]) -> None:
             socket = connection.sock
             if isinstance(socket, ssl.SSLSocket):
                 certificate = socket.getpeercert()
@@ -174,18 +169,27 @@ class HttpClient:
                 answer = b"".join(_answer(response, advance))
                 if response.status == HTTPStatus.OK and not answer.strip():
                     raise NoAnswer("it ended during the call", sent=True)
-                return Reply(
-                    response.status,
-                    answer,
-                    monotonic() - began,
-                    certificate,
-                    self._connections.by_proxy,
+                answered(
+                    Reply(
+                        response.status,
+                        answer,
+                        monotonic() - began,
+                        certificate,
+                        self._connections.by_proxy,
+                    )
                 )
 
         with phase(
             "Waiting for your server" if self._local else f"Waiting for {self._server}"
         ) as advance:
-            return await self._done(work)
+            exchange = Exchange(
+                self._connections,
+                work,
+                connect_seconds=_SECONDS,
+                read_seconds=_SECONDS,
+            )
+            with self._losses():
+                return await exchange.answered
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises the error that the server reports, or Unavailable."""
@@ -217,8 +221,14 @@ class HttpClient:
 
     async def _done(self, work: Callable[[], Value]) -> Value:
         """Return the result of work in a thread: Ctrl-C does not wait for it. Raises Unavailable, DiskFull."""
-        try:
+        with self._losses():
             return await in_thread(work, "folklore-request")
+
+    @contextmanager
+    def _losses(self) -> Iterator[None]:
+        """Raise the loss of a server in words: Unavailable, DiskFull."""
+        try:
+            yield
         except (NoAnswer, OSError, HTTPException) as error:
             raise self._unavailable(error) from error
 
@@ -257,43 +267,6 @@ class HttpClient:
         )
 
 
-def token_for(settings: Settings) -> str | None:
-    """Return the token for the server: that of the settings, else the saved one.
-
-    Raises ConfigInvalid for a text that is no token, and as read_token does.
-    """
-    if settings.token is None:
-        if settings.server is None:
-            return None
-        return read_token(settings.server, home=settings.home)
-    token = settings.token.get_secret_value()
-    # such as "fk_…", copied with the ellipsis
-    if not (token.isascii() and token.isprintable()):
-        raise ConfigInvalid(
-            "token", "is not a token.", hint="`folklore tokens create` shows one, once."
-        )
-    return token
-
-
-def request_headers(settings: Settings) -> dict[str, str]:
-    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
-
-    The namespace is that of the settings, else the project of the working directory.
-    """
-    directory = working_directory(os.environ)
-    stated = {
-        "namespace": settings.namespace or project_namespace(directory, settings.remote)
-    }
-    if settings.server is None:
-        stated |= {"author": settings.author} | (
-            {} if settings.namespace else {"directory": str(directory)}
-        )
-    quoted = {
-        f"folklore-{name}": quote(value, safe="") for name, value in stated.items()
-    }
-    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
-
-
 def _answer(lines: Iterable[bytes], advance: Advance) -> Iterator[bytes]:
     """Yield the lines of an answer; those before it report progress."""
     for line in lines:
@@ -324,6 +297,4 @@ def _error(reply: Reply) -> FolkloreError:
             f"The server answered {status} with an unreadable body{reply.by_proxy}.",
             hint=hint,
         )
-    return error_from_code(
-        str(reported.get("code")), reported["message"], reported.get("hint")
-    )
+    return error_from_code(reported["code"], reported["message"], reported.get("hint"))

@@ -5,22 +5,33 @@ needs: the server is asked for a sign of life on another connection.
 """
 
 import asyncio
+import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
+from http.client import HTTPConnection, HTTPResponse
 from pathlib import Path
 from typing import Any
 
 from folklore import __version__
-from folklore.client.connections import Connections, Message, NoAnswer, Post, Response
+from folklore.client.access import Access
+from folklore.client.connections import Connections, Exchange, NoAnswer
 from folklore.client.local_server import LocalServer
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 
+Message = dict[str, Any]
 Notify = Callable[[Message], None]
 
 _PAUSES = (0.05, 0.1, 0.2, 0.4)
+# The server sends at least a ping every 15 seconds once a call has begun.
+_READ = 40.0
+_DRAINED = 1.0
+_HEADERS = {
+    "content-type": "application/json",
+    "accept": "application/json, text/event-stream",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +52,11 @@ _LOCAL = Patience(retries=5.0, connected=10.0, silent=15.0, alive=5.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """Token of every request, and its headers that name the project and the time zone."""
+class Response:
+    """Status of a response, and its JSON; None for other content."""
 
-    token: str | None
-    headers: Mapping[str, str]
+    status: int
+    value: Any
 
 
 class Remote:
@@ -171,17 +182,12 @@ class Remote:
         patience: Patience,
     ) -> Message:
         """Send a request once. Raises NoAnswer without an answer, and the error of a refusal."""
-        if access.token:
-            authorization = {"authorization": f"Bearer {access.token}"}
-        else:
-            authorization = {}
-        post = Post(
-            self._connections,
+        exchange = self._post(
             message,
             {
+                **_HEADERS,
                 "user-agent": f"folklore-bridge/{__version__}",
-                **access.headers,
-                **authorization,
+                **access.all_headers,
                 **headers,
             },
             notify,
@@ -191,19 +197,61 @@ class Remote:
             deadline = began + patience.silent
             while not (
                 await asyncio.wait(
-                    {post.answered}, timeout=max(0.0, deadline - time.monotonic())
+                    {exchange.answered}, timeout=max(0.0, deadline - time.monotonic())
                 )
             )[0]:
                 if not await self._is_alive(patience.alive):
-                    raise NoAnswer("it does not answer", sent=post.sent, silent=True)
+                    raise NoAnswer(
+                        "it does not answer", sent=exchange.sent, silent=True
+                    )
                 deadline = time.monotonic() + patience.silent
         finally:
-            post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
-        response = post.answered.result()
+            exchange.cancel()  # without an answer, its connection is closed, which cancels the call at the server
+        response = exchange.answered.result()
         is_message = isinstance(response.value, dict) and "jsonrpc" in response.value
         if is_message and _reported(response.value) is None:
             return dict(response.value)
         raise self._refusal(response)
+
+    def _post(
+        self,
+        message: Message,
+        headers: Mapping[str, str],
+        notify: Notify,
+        *,
+        connect_seconds: float,
+    ) -> Exchange[Response]:
+        """Send a message; those that come before its answer go to `notify`."""
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        body = text.encode("utf-8", "replace")
+        loop = asyncio.get_running_loop()
+
+        def work(
+            connection: HTTPConnection, answered: Callable[[Response], None]
+        ) -> None:
+            with self._connections.exchange(
+                connection, "POST", "/mcp", body, headers
+            ) as response:
+                kind = response.getheader("content-type", "")
+                if not kind.startswith("text/event-stream"):
+                    answered(Response(response.status, _json(response.read())))
+                    return
+                # To its end, so that the connection can be used again.
+                for event in _events(response):
+                    if "method" in event:
+                        loop.call_soon_threadsafe(notify, event)
+                        continue
+                    answered(Response(response.status, event))
+                    # else the response owns it: it is the last of its connection
+                    if connection.sock is not None:
+                        connection.sock.settimeout(_DRAINED)
+
+        return Exchange(
+            self._connections,
+            work,
+            connect_seconds=connect_seconds,
+            read_seconds=_READ,
+        )
 
     async def _is_alive(self, seconds: float) -> bool:
         """Return whether the server answers on a connection of its own, in time."""
@@ -246,8 +294,30 @@ class Remote:
         return Unavailable(message, hint=reported.get("hint"))
 
 
+def _json(body: bytes) -> Any:
+    """Return the value of a body; None if it is no JSON."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(body)
+    return None
+
+
+def _events(response: HTTPResponse) -> Iterator[Message]:
+    """Yield the messages of an event stream; comments, and events without a message, are left out."""
+    data: list[bytes] = []
+    for line in iter(response.readline, b""):
+        line = line.rstrip(b"\r\n")
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif not line and data:
+            with suppress(ValueError, RecursionError):
+                value = json.loads(b"\n".join(data))
+                if isinstance(value, dict):
+                    yield value
+            data.clear()
+
+
 def _reported(value: object) -> Mapping[str, Any] | None:
-    """Return what the server reports in place of an answer: an error of its own, also as the data of JSON-RPC's."""
+    """Return what a server reports in place of an answer: an error of its own, also as the data of JSON-RPC's."""
     error = value.get("error") if isinstance(value, dict) else None
     if not isinstance(error, dict):
         return None

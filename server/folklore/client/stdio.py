@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from folklore.background import in_thread
 from folklore.client import forked
-from folklore.client.connections import Message
+from folklore.client.remote import Message
 from folklore.text.lines import LineReader, LongLine
 
 _CHUNK = 65_536

@@ -25,10 +25,10 @@ from folklore.cli.context import (
     local_server,
     settings_of,
 )
-from folklore.client.connections import Message
+from folklore.client.access import access_of, address_of
 from folklore.client.credentials import normalised
-from folklore.client.http_client import LOCAL_URL, request_headers, token_for
 from folklore.client.local_server import LocalServer
+from folklore.client.remote import Message
 from folklore.client.surroundings import working_copy
 from folklore.config import Settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
@@ -199,13 +199,8 @@ async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
         )
         return await in_memory.answer(protocol, messages)
 
-    address = LOCAL_URL if local else normalised(str(settings.server))
-    access = remote.Access
     peer = remote.Remote(
-        address,
-        lambda: access(token_for(settings), request_headers(settings)),
-        settings.home,
-        local,
+        address_of(settings, local), lambda: access_of(settings), settings.home, local
     )
     peer.prepare()
     code = bridged_code.BridgedCode(working_copy(settings))

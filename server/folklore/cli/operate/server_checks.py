@@ -12,10 +12,11 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from folklore import __version__
+from folklore.client.access import token_for
 from folklore.client.assistants.known import CLIENTS, Client, Machine
 from folklore.client.assistants.plugin import installation
 from folklore.client.credentials import normalised
-from folklore.client.http_client import HttpClient, Reply, token_for
+from folklore.client.http_client import HttpClient, Reply
 from folklore.client.project import fork_advice, working_directory
 from folklore.config import Settings, is_loopback
 from folklore.contract.health import Check, ChecksRequest

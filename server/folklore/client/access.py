@@ -1,0 +1,83 @@
+"""What a request to a server carries: the token, and headers that name the project and the time zone."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from folklore.client.credentials import normalised, read_token
+from folklore.client.local_server import LocalServer
+from folklore.client.project import project_namespace, working_directory
+from folklore.client.surroundings import local_zone
+from folklore.config import Settings
+from folklore.errors import ConfigInvalid
+
+LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Token of every request, and its headers that name the project and the time zone."""
+
+    token: str | None
+    headers: Mapping[str, str]
+
+    @property
+    def all_headers(self) -> dict[str, str]:
+        """The headers with the token."""
+        if not self.token:
+            return dict(self.headers)
+        return {**self.headers, "authorization": f"Bearer {self.token}"}
+
+
+def address_of(settings: Settings, local: LocalServer | None) -> str:
+    """Return the address of the `local` server of the user, or of the one that the settings name."""
+    return LOCAL_URL if local else normalised(str(settings.server))
+
+
+def access_of(settings: Settings, *, anonymous: bool = False) -> Access:
+    """Return what requests to the server of the settings carry, else those to the user's own.
+
+    Raises ConfigInvalid for a text that is no token, and as read_token does.
+    """
+    token = None if anonymous else token_for(settings)
+    return Access(token, request_headers(settings))
+
+
+def token_for(settings: Settings) -> str | None:
+    """Return the token for the server: that of the settings, else the saved one.
+
+    Raises ConfigInvalid for a text that is no token, and as read_token does.
+    """
+    if settings.token is None:
+        if settings.server is None:
+            return None
+        return read_token(settings.server, home=settings.home)
+    token = settings.token.get_secret_value()
+    # such as "fk_…", copied with the ellipsis
+    if not (token.isascii() and token.isprintable()):
+        raise ConfigInvalid(
+            "token", "is not a token.", hint="`folklore tokens create` shows one, once."
+        )
+    return token
+
+
+def request_headers(settings: Settings) -> dict[str, str]:
+    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
+
+    The namespace is that of the settings, else the project of the working directory.
+    """
+    directory = working_directory(os.environ)
+    stated = {
+        "namespace": settings.namespace or project_namespace(directory, settings.remote)
+    }
+    if settings.server is None:
+        stated |= {"author": settings.author} | (
+            {} if settings.namespace else {"directory": str(directory)}
+        )
+    quoted = {
+        f"folklore-{name}": quote(value, safe="") for name, value in stated.items()
+    }
+    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
