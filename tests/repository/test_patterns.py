@@ -74,6 +74,7 @@ BOUNDED: Mapping[str, Bound] = {
 MAX_BOUNDED_SECONDS = 0.05
 # Functions that make a pattern of what they are given, by the reason why that is no danger.
 BUILT: Mapping[str, str] = {
+    "client.code.marks._note": "the end of an id, escaped; reads our own notes once, each from the start of its line",
     "embedding.model_profiles.profile_of": "searches the name of a model for one of a table",
     "errors.field_errors": "matches names of pydantic's errors with those of a table",
     "memory.transfer.formats.recognition._first_of_long": "one name of a table between quotation marks",
