@@ -242,11 +242,12 @@ def _lifespan(
             if parts.is_for_tokens:
                 app.usage.metrics = parts.metrics
                 await stack.enter_async_context(parts.metrics.publishing())
-            imported = parts.mcp.running(at_once=parts.is_for_tokens)
-            await stack.enter_async_context(imported)
+            await stack.enter_async_context(parts.mcp.running())
             stack.callback(setattr, application.state, "ended", True)
             if parts.own is not None:
                 await stack.enter_async_context(parts.own.serving(application))
+            if parts.is_for_tokens:  # after the socket, whose clients may wait already
+                await parts.mcp.imported()
             stack.callback(on_shutdown)
             yield
 

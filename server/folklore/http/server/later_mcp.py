@@ -17,7 +17,7 @@ from folklore.background import in_background
 from folklore.errors import FolkloreError
 from folklore.http import trusted_hosts
 from folklore.http.limits import Limits
-from folklore.http.listener import Listener
+from folklore.http.listener import Admits, Listener
 from folklore.http.mcp_clients import MCP_PATH
 from folklore.lazy import Lazy
 from folklore.memory.service import Service
@@ -84,21 +84,20 @@ class LaterMcp:
                 self._alone.set()
 
     @asynccontextmanager
-    async def running(self, *, at_once: bool) -> AsyncIterator[None]:
-        """Serve within the block, whose beginning waits for the import if it is `at_once`."""
-        if at_once:
-            self._wanted.set()
+    async def running(self) -> AsyncIterator[None]:
+        """Serve within the block."""
         task = in_background(self._run(), "folklore-mcp")
-        if at_once:
-            imported = asyncio.ensure_future(self._imported.wait())
-            await imported
-            if task.done():
-                await task  # raises
         try:
             yield
         finally:
             self._ended.set()
             await task
+
+    async def imported(self) -> None:
+        """Import the libraries now, and wait for them."""
+        self._wanted.set()
+        await self._imported.wait()
+        assert self._streamable is not None  # else _run has failed, and logged it
 
     async def _run(self) -> None:
         tasks = [
@@ -112,6 +111,8 @@ class LaterMcp:
         await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
+                if self._network.admits is not Admits.TOKENS:
+                    await asyncio.to_thread(operations.import_all)
                 self._streamable = await asyncio.to_thread(self._application)
                 gc.freeze()  # what is imported is no garbage
                 router = self._streamable.router
@@ -130,7 +131,6 @@ class LaterMcp:
     def _application(self) -> Starlette:
         host, allowed_hosts = self._network.host, self._network.allowed_hosts
         security = trusted_hosts.transport_security(host, allowed_hosts)
-        operations.import_all()
         return mcp_routes.streamable_http(self.server, host, security, self._limits)
 
 
