@@ -6,8 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from folklore.client import session_start
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import on_http, watched
+
+
+@pytest.mark.parametrize(
+    "line", ["read_only: true", "server: https://x.example", "home: /elsewhere"]
+)
+def test_a_start_whose_settings_lead_to_another_server_is_left_to_the_command(
+    tmp_path: Path, line: str
+) -> None:
+    (tmp_path / "config.yaml").write_text(f"{line}\n")
+    environ = {"FOLKLORE_HOME": str(tmp_path)}
+    assert not session_start.answered(["hook", "session-start"], environ)
+
 
 STARTED = {"session_id": "s1", "source": "startup", "hook_event_name": "SessionStart"}
 

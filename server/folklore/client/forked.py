@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from folklore.client.local_server import ABSENT, LocalServer, home_of
+from folklore.client.session_start import OF_ANOTHER_SERVER
 from folklore.lazy import click
 
 # What users and assistants call many times a day, without an editor.
@@ -27,8 +28,6 @@ _DAILY = (
     "stale",
 )
 _COMMANDS = frozenset((*_DAILY, "serve", "status", "store", "undo"))
-# How lines of a settings file begin that may lead a command to another server.
-_OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
 _LOOK_SECONDS = 1.0
 HEAD_BYTES = 10  # the length of a message, as a decimal number
@@ -96,7 +95,7 @@ def _is_of_plain_settings(server: LocalServer, environ: Mapping[str, str]) -> bo
     if any(environ.get(name) for name in ("FOLKLORE_SERVER", "FOLKLORE_READ_ONLY")):
         return False
     lines = server.settings.splitlines()
-    return not any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
+    return not any(line.startswith(OF_ANOTHER_SERVER) for line in lines)
 
 
 def _is_carried_out(arguments: Sequence[str], options: dict[str, str]) -> bool:

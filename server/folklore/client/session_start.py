@@ -16,7 +16,8 @@ SECONDS = 4.0
 _START_SECONDS = 60.0
 # Codes of errors of the request or its caller.
 _REFUSALS = ("invalid_input", "not_found", "refused", "rate_limited", "unauthenticated")
-_OF_ANOTHER_SERVER = (b"server", b"home", b"{", b"'", b'"')
+# How lines of a settings file begin that may lead a command to another server.
+OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
 
 
 def printed(text: str, as_json: bool) -> str:
@@ -142,7 +143,7 @@ def _settings(config: str | None, home: str) -> list[bytes] | None:
             lines = file.readlines()
     except OSError as error:  # the command says what is wrong with it
         return [] if isinstance(error, FileNotFoundError) and not config else None
-    return None if any(line.startswith(_OF_ANOTHER_SERVER) for line in lines) else lines
+    return None if any(line.startswith(OF_ANOTHER_SERVER) for line in lines) else lines
 
 
 def _end(*_signal: object) -> None:
