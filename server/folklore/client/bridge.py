@@ -214,6 +214,8 @@ class Bridge:
         """Return a request with what only this machine knows: the files and the commit that memories are about."""
         if self._code is None or request["method"] not in _ABOUT_MEMORIES:
             return request
+        if not isinstance(request.get("params", {}), dict):
+            return request  # the server says what is wrong with it
         if request["method"] == "resources/read":
             params = self._code.asked_of_resource(_params(request))
             return {**request, "params": params}
