@@ -80,9 +80,9 @@ select found.* from (
     ) m
     order by m.sorted_by {order}, m.id {order} limit :fetch::integer
 
--- name: left_out. In place of :namespaces, all but these and deleted ones. A list of thousands would be sorted for
--- each table.
-left_out as materialized (
+-- name: excluded_namespaces. The namespaces that a search of all but :namespaces leaves out: these and deleted ones. A
+-- list of the thousands of others would be sorted for each table.
+excluded_namespaces as materialized (
     select array(select id from namespaces where deleted_at is not null union all select unnest(:namespaces::uuid[])) as ids
 ),
 
@@ -198,8 +198,8 @@ newest as not materialized (
 -- name: of_namespaces
             where o.namespace_id = any(:namespaces::uuid[])
 
--- name: others. All namespaces but :namespaces, in place of these.
-others as materialized (
+-- name: included_namespaces. The namespaces that a search of all but :namespaces reads: the others.
+included_namespaces as materialized (
     select array(select id from namespaces where deleted_at is null and id <> all(:namespaces::uuid[])) as ids
 ),
 
@@ -294,13 +294,11 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
 -- name: state. The memories o, each as it is now.
     select o.* from memories o
 
--- name: state_as_of. The memories o, each as it was at :as_of: of the revisions written since, the oldest gives the
--- value of a column, and `changed` names these columns. A memory that was stored later is as it is now. Superseded is
--- a memory if it was then, or if its successor says that it was true by then (occurred_at), whenever that was stored.
--- One that was forgotten since is shown to a caller who could restore it, and to all if it only expired. The role tells
--- the owner from a token everywhere; the key of a token never leaves the coordinator of a cluster.
+-- name: state_as_of. The memories o, each as it was at :as_of, and `changed`, the columns that were written since. A
+-- memory that was stored later is as it is now.
     select was.*, past.changed
     from memories o
+    -- The former values: of the revisions written since, the oldest gives the value of a column.
     cross join lateral (
         select coalesce(jsonb_object_agg(held.key, held.value order by r.revision desc), '{}') as former,
             coalesce(array_agg(held.key), '{}') as changed,
@@ -310,6 +308,7 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
         where r.namespace_id = o.namespace_id and r.memory_id = o.id
             and o.created_at <= :as_of::timestamptz and r.changed_at > :as_of::timestamptz
     ) past
+    -- When, and by what, it had been superseded.
     cross join lateral (
         select
             case when past.former ? 'superseded_at' then (past.former ->> 'superseded_at')::timestamptz
@@ -317,12 +316,15 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
             case when past.former ->> 'superseded_at' is null then o.superseded_by
                 else (past.former ->> 'superseded_by')::uuid end as superseded_by
     ) replaced
+    -- It counts as superseded if it was then, or if its successor says that it was true by then (occurred_at), whenever
+    -- that was stored.
     cross join lateral (
         select coalesce((
             select s.occurred_at from memories s
             where s.namespace_id = o.namespace_id and s.id = replaced.superseded_by
         ), replaced.superseded_at) <= :as_of::timestamptz as yet
     ) over
+    -- The columns that were written, and then with those that follow from them: words, order, beginnings of tags.
     cross join lateral jsonb_populate_record(o, past.former) as stated
     cross join lateral jsonb_populate_record(o, past.former
         || case when past.changed && '{language,content,summary,tags,source}' then jsonb_build_object('search',
@@ -335,6 +337,8 @@ cross join packed_namespaces packed where packed.namespace_id = :namespace::uuid
                 o.updated_at, o.last_recalled_at))
         || case when past.former ? 'tags' then jsonb_build_object('tag_prefixes', to_jsonb(folklore_tag_prefixes(
             array(select jsonb_array_elements_text(past.former -> 'tags'))))) else '{}' end
+        -- One that was forgotten since is shown to a caller who could restore it, and to all if it only expired. The
+        -- role tells the owner from a token everywhere: a worker of a cluster does not get the key of a token.
         || case when o.forgotten_at is null or past.expired or current_user <> 'folklore_app'
                 or o.namespace_id = any((select folklore_writable())::uuid[])
             then '{}' else jsonb_build_object('forgotten_at', o.forgotten_at) end

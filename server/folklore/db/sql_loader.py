@@ -86,7 +86,7 @@ _GAP = re.compile(
 )
 # The fragments that are in a variant alone.
 _ALONE: Mapping[str, str | None] = dict.fromkeys(
-    ("unaltered", "happened", "others", "left_out", "space_row")
+    ("unaltered", "happened", "included_namespaces", "excluded_namespaces", "space_row")
 )
 # The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
@@ -98,7 +98,10 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
         "of_namespace": "of_namespaces",
     },
     "token": {"matching": "matching_token", "restated": None},
-    "others": {"others": "others", "left_out": "left_out"},
+    "others": {
+        "included_namespaces": "included_namespaces",
+        "excluded_namespaces": "excluded_namespaces",
+    },
     "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {
         "state": "state_as_of",
@@ -213,10 +216,10 @@ def _of_each(text: str) -> str:
 
 def _of_others(text: str) -> str:
     """Return a statement over the namespaces that its fragments select."""
-    if "left_out" in text:
-        condition = "<> all((select ids from left_out)"
+    if "excluded_namespaces" in text:
+        condition = "<> all((select ids from excluded_namespaces)"
     else:
-        condition = "= any((select ids from others)"
+        condition = "= any((select ids from included_namespaces)"
     return text.replace("= any(:namespaces::uuid[])", f"{condition}::uuid[])")
 
 

@@ -11,8 +11,8 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 Form = Literal["full", "headline"]
-# Least confidence of a whole note, and of a headline, which is given only beside one, of a
-# memory with cues and of one without. The header and a whole note take 70 tokens, and one
+# Least confidence of a whole note, and of a headline, of a memory with cues and of one without.
+# A headline is given only where some memory is worth a whole note. The header and a whole note take 70 tokens, and one
 # that answers spares a wrong turn of some 700: worth it where about one in ten answers, or
 # a little fewer, since a note beside the point does little harm. Where all memories have
 # cues, one in six keeps the aims of silence and of tokens and misses no more. The text of

@@ -3,7 +3,7 @@
 -- found. :scan limits how many are checked; null checks all. A memory counts with its best passage: of :scan passages
 -- some belong to the same memory.
 with
--- include others
+-- include included_namespaces
 scored as (
     select e.namespace_id, e.memory_id,
 -- include nearness
@@ -277,7 +277,7 @@ from (
 -- exact; it may return fewer than :fetch. The model is part of the text, so that a kept plan may use the indexes, which
 -- are over this model alone. Without them the result is the same, but slower.
 with
--- include left_out
+-- include excluded_namespaces
 near as (
     (
         select e.namespace_id, e.memory_id, -(e.vector <#> :query::halfvec) as score
@@ -457,7 +457,7 @@ order by 1, 2
 -- summed length of the packed ones. One statement is one moment: a memory is packed or fresh. Most pieces are plain words:
 -- functions that look for names are called for the others alone.
 with
--- include left_out
+-- include excluded_namespaces
 piece as materialized (
     select given.text, given.place::integer from unnest(:pieces::text[]) with ordinality as given (text, place)
 ),

@@ -88,6 +88,7 @@ class _GuardedConnection(asyncio.Protocol):
         # that of uvloop is of no class of asyncio
         self._transport = cast("asyncio.Transport", transport)
         if self._guard.admits is not None and not self._guard.admits(transport):
+            # What follows is the same for all: the loop ends an aborted connection by connection_lost.
             self._transport.abort()
         client = transport.get_extra_info("peername")
         server = transport.get_extra_info("sockname")

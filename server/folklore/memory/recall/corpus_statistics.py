@@ -116,43 +116,47 @@ def lexemes_of(
 ) -> QueryStatistics:
     """Return the lexemes of pieces by their places, and other terms, with their document frequencies.
 
-    A word may have several lexemes: of each of `several` languages, with and without accents, and as it is spelled,
-    which is how tags are kept. The one that most memories hold is its stem, and counts those of the others. Parts that
-    are joined count if a memory holds them so.
+    A word may have several lexemes: of each language, with and without accents, and as it is spelled, which is how tags
+    are kept. One of them is its stem, and counts the documents of the others: with `several` languages that which most
+    memories hold, else, and of equal ones, the first by the alphabet. Parts that are joined count if a memory holds
+    them so; with `former`, for a question about an earlier time, always.
     """
+    # The keys of a dictionary without values are a set that keeps its order.
     places: dict[str, dict[int, None]] = {}
-    represented: dict[str, str] = {}
     forms: dict[str, dict[str, None]] = {}
+    stem_of: dict[str, str] = {}
+
+    def preference(item: Analysed) -> tuple[int, str]:
+        most_first = -words.documents(item.lexeme) if several else 0
+        return most_first, item.lexeme
+
     for place, analysed in pieces.items():
-        ordered = sorted(
-            analysed,
-            key=lambda item: (
-                -words.documents(item.lexeme) if several else 0,
-                item.lexeme,
-            ),
-        )
-        stems = {
-            item.position: item.lexeme
-            for item in reversed(ordered)
-            if item.kind == "word"
-        }
+        ordered = sorted(analysed, key=preference)
+        stem_at: dict[int, str] = {}
+        for item in ordered:
+            if item.kind == "word":
+                stem_at.setdefault(item.position, item.lexeme)
+
         for item in ordered:
             if item.kind == "joined":
-                asked = former or words.documents(item.lexeme) > 0
+                is_counted = former or words.documents(item.lexeme) > 0
             else:
-                is_stem = stems.get(item.position) == item.lexeme
-                asked = is_stem or item.kind == "compound"
-            if asked:
+                is_stem = stem_at.get(item.position) == item.lexeme
+                is_counted = is_stem or item.kind == "compound"
+            if is_counted:
                 places.setdefault(item.lexeme, {})[place] = None
+
         for item in analysed:
-            if (stem := stems.get(item.position)) is not None:
-                represented[item.lexeme] = min(represented.get(item.lexeme, stem), stem)
+            stem = stem_at.get(item.position)
+            if stem is not None:
+                # Of the stems that two pieces have for one lexeme, the first by the alphabet.
+                stem_of[item.lexeme] = min(stem_of.get(item.lexeme, stem), stem)
             is_name = item.kind in ("compound", "joined")
             word = item.lexeme if is_name else stem
             if word is not None:
                 forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
-        statistics_of([*places, *terms], represented, words, former=former),
+        statistics_of([*places, *terms], stem_of, words, former=former),
         places=places,
         cues=held_in_cues(forms, words, former=former),
     )

@@ -163,9 +163,9 @@ class Candidates:
 
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
-        words = self.retrieval.search.words
+        question_words = self.retrieval.search.words
         members = self.all.values()
-        matches = self.matches.values()
+        word_matches = self.matches.values()
         hits = self.retrieval.hits.get("keyword", NOTHING)
         scores = dict(zip(hits.ids, hits.scores, strict=True))
         lengths = [
@@ -180,20 +180,27 @@ class Candidates:
             question=self.question,
             unrelated=self.retrieval.dense.unrelated,
             matches=self.words,
-            anywhere=self._matrix([match.anywhere for match in matches]),
+            anywhere=self._matrix([match.anywhere for match in word_matches]),
             rarity=self.rarity,
-            letters=np.array([word.weight for word in words.words]),
-            names=np.array([word.name for word in words.words], dtype=bool),
-            sequence=np.array([match.sequence for match in matches]),
-            pairs=words.pair_weight,
-            dates=np.array([*map(words.nearness, map(self.date_of, self.all))])
-            if words.dates
-            else None,
+            letters=np.array([word.weight for word in question_words.words]),
+            names=np.array([word.name for word in question_words.words], dtype=bool),
+            sequence=np.array([match.sequence for match in word_matches]),
+            pairs=question_words.pair_weight,
+            dates=self._nearness_of_dates(),
             lengths=np.array(lengths, float),
             asks=np.array([is_question(item.content) for item in members], dtype=bool),
             beside=self.beside,
             related=[*self._related()],
             cues=self._cue_facts(),
+        )
+
+    def _nearness_of_dates(self) -> NDArray[np.float64] | None:
+        """Return how near the date of each candidate (n,) is to one of the question; None if it has none."""
+        question_words = self.retrieval.search.words
+        if not question_words.dates:
+            return None
+        return np.array(
+            [question_words.nearness(self.date_of(id_)) for id_ in self.all]
         )
 
     @property

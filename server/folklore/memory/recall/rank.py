@@ -104,9 +104,7 @@ async def rank(
             scores = dict.fromkeys(results[: search.wanted + 1], 0.0)
             confidence = dict[UUID, float]()
         else:
-            if search.ranking.min_score:
-                results = results
-            else:
+            if not search.ranking.min_score:
                 results = results[: search.wanted + 1]
             confidence = await _confidences(memory, candidates, results, weights)
             scores = _scores(candidates, trained, confidence, weights)
@@ -326,18 +324,25 @@ def _newer_on_subject(
     lead = np.where(lead > least[None, :], lead, 0.0)
     if not lead.any():
         return
-    for older, newer in np.argwhere(_replaced(candidates, ids, lead)).tolist():
-        one = candidates.all[ids[older]]
-        other = candidates.all[ids[newer]]
-        if _both_hold(one, other):
-            continue
-        if one.place is None or other.place is None:
-            yield one.id, other.id
-            continue
-        same_session = one.place[0] == other.place[0]
-        turns = _is_turn(candidates, one) and _is_turn(candidates, other)
-        if not same_session and not turns:
-            yield one.id, other.id
+    pairs = np.argwhere(_on_one_subject(candidates, ids, lead)).tolist()
+    for older_index, newer_index in pairs:
+        older = candidates.all[ids[older_index]]
+        newer = candidates.all[ids[newer_index]]
+        if _may_be_versions(candidates, older, newer):
+            yield older.id, newer.id
+
+
+def _may_be_versions(
+    candidates: Candidates, older: Candidate, newer: Candidate
+) -> bool:
+    """Return False for two that both hold, two of one session and turns of dialogues."""
+    if _both_hold(older, newer):
+        return False
+    if older.place is None or newer.place is None:
+        return True
+    if older.place[0] == newer.place[0]:
+        return False
+    return not (_is_turn(candidates, older) and _is_turn(candidates, newer))
 
 
 def _is_turn(candidates: Candidates, candidate: Candidate) -> bool:
@@ -364,44 +369,82 @@ def _both_hold(one: Candidate, other: Candidate) -> bool:
     )
 
 
-def _replaced(
+def _on_one_subject(
     candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Return which pairs (older, newer) are on one subject, the newer with a lead of some seconds above 0.
+    """Return which pairs (older, newer) are on one subject.
 
-    It holds half of the question's words and all of its identifiers that the older holds. Of two within a day, such as
-    those of an import, the times say little: they must be nearly the same.
+    `lead` has the seconds by which the newer is newer, 0 for a pair that is not asked about. The newer holds half of
+    the question's words that the older holds, by rarity, and all of its identifiers that the older holds. Besides, the
+    two are alike. Of two within a day, such as those of an import, the times say little: they must be nearly the same.
     """
-    rows = candidates.rows_of(ids)
-    vectors = candidates.vectors[rows]
-    held = candidates.words[rows] | candidates.in_cues[rows]
-    shared = (held * candidates.rarity) @ held.T.astype(float)
-    possible: NDArray[np.bool_] = (lead > 0.0) & (
-        shared >= numbers.COVERED * shared.diagonal()[:, None] - 1e-9
-    )
+    texts = [candidates.all[id_].content for id_ in ids]
+    pairs = (lead > 0.0) & _covers_older(candidates, ids)
+    pairs &= _names_identifiers_of_older(candidates, texts)
+
+    vectors = candidates.vectors[candidates.rows_of(ids)]
     cosines = vectors @ vectors.T
-    alike = cosines >= np.where(
+    least = np.where(
         lead > _OCCASION, _same_subject(candidates.retrieval), numbers.SIMILAR
     )
-    texts = [candidates.all[id_].content for id_ in ids]
+    alike: NDArray[np.bool_] = cosines >= least
+    _add_by_words(alike, pairs, texts)
+    comparable = pairs & (lead > _OCCASION) & (cosines >= COMPARED)
+    cues = [tuple(candidates.all[id_].row["cues"]) for id_ in ids]
+    _add_by_cues(alike, comparable, cosines, texts, cues)
+    return pairs & alike
+
+
+def _covers_older(candidates: Candidates, ids: Sequence[UUID]) -> NDArray[np.bool_]:
+    """Return for which pairs (older, newer) the newer holds enough of the question's words that the older holds."""
+    rows = candidates.rows_of(ids)
+    held = candidates.words[rows] | candidates.in_cues[rows]
+    # Entry (i, j) is the rarity of the words that both hold, and the diagonal that of all which one holds.
+    shared = (held * candidates.rarity) @ held.T.astype(float)
+    of_older = shared.diagonal()[:, None]
+    covers: NDArray[np.bool_] = shared >= numbers.COVERED * of_older - 1e-9
+    return covers
+
+
+def _names_identifiers_of_older(
+    candidates: Candidates, texts: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return for which pairs (older, newer) the newer names each identifier of the question that the older names."""
+    names_all = np.ones((len(texts), len(texts)), dtype=bool)
     for identifier in candidates.retrieval.search.words.identifiers:
         named = np.array(
             [identifier.search(text.casefold()) is not None for text in texts]
         )
-        possible &= named[None] | ~named[:, None]
-    words: Callable[[int], set[str]] = cache(lambda place: set(separated(texts[place])))
+        names_all &= named[None, :] | ~named[:, None]
+    return names_all
+
+
+def _add_by_words(
+    alike: NDArray[np.bool_], pairs: NDArray[np.bool_], texts: Sequence[str]
+) -> None:
+    """Mark those of the pairs as alike whose short texts have nearly the same words."""
+    words: Callable[[int], set[str]] = cache(lambda index: set(separated(texts[index])))
     short = np.array([len(text) <= _FEW_WORDS for text in texts])
-    for older, place in np.argwhere(
-        possible & ~alike & short[:, None] & short[None, :]
-    ).tolist():
-        alike[older, place] = diversity.share_words(
-            words(older), words(place), numbers.SAME_WORDS
+    compared = pairs & ~alike & short[:, None] & short[None, :]
+    for older, newer in np.argwhere(compared).tolist():
+        alike[older, newer] = diversity.share_words(
+            words(older), words(newer), numbers.SAME_WORDS
         )
-    cues = [tuple(candidates.all[id_].row["cues"]) for id_ in ids]
-    # Without cues, two facts of one subject share as many words as a fact and its reversal.
+
+
+def _add_by_cues(
+    alike: NDArray[np.bool_],
+    pairs: NDArray[np.bool_],
+    cosines: NDArray[np.float32],
+    texts: Sequence[str],
+    cues: Sequence[tuple[str, ...]],
+) -> None:
+    """Mark those of the pairs as alike whose texts and cues are on one subject.
+
+    Pairs without cues are left out: two facts of one subject share as many words as a fact and its reversal.
+    """
     cued = np.array([bool(phrases) for phrases in cues])
-    compared = possible & ~alike & (lead > _OCCASION) & (cosines >= COMPARED)
-    compared &= cued[:, None] & cued[None, :]
+    compared = pairs & ~alike & cued[:, None] & cued[None, :]
     for older, newer in np.argwhere(compared).tolist():
         value = likeness(
             float(cosines[older, newer]),
@@ -409,7 +452,6 @@ def _replaced(
             subject_words(texts[newer], cues[newer]),
         )
         alike[older, newer] = value >= REPLACED
-    return possible & alike
 
 
 async def _confidences(
