@@ -72,6 +72,8 @@ class MemoryContext:
     )
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     recalled: RecalledTexts = field(default_factory=RecalledTexts)
+    # Lessons wait for each other: several on the same memories would fill the connections.
+    learning: asyncio.Lock = field(default_factory=asyncio.Lock)
     told_of_cues: ToldSessions = field(default_factory=ToldSessions)
     asked: AskedQuestions = field(default_factory=AskedQuestions)
     whole: MemoryContext | None = None

@@ -7,6 +7,7 @@ from typing import Any, get_args
 from uuid import UUID
 
 import pytest
+import structlog
 from mcp import Client
 
 from folklore.app import App
@@ -287,6 +288,37 @@ async def test_who_may_not_write_teaches_nothing(person: Person) -> None:
         learned[role] = len(memory.learned)
 
     assert learned == {"reader": 0, "writer": 1, "admin": 2}
+
+
+async def test_many_lessons_at_a_time_leave_connections_to_others(
+    settings: Settings,
+) -> None:
+    few = settings.database.model_copy(update={"pool_max": 2})
+    app = App(settings.model_copy(update={"database": few}))
+    try:
+        library = (await app.ready()).memory
+        person = Person(library)
+        stated = tuple(f"situation {number}" for number in range(7))
+        [id_] = await person.keep(Draft(HTTP, cues=stated))
+        with structlog.testing.capture_logs() as lines:
+            # the first fills the list, the others replace it
+            for number, subject in enumerate("paper copper marble willow".split()):
+                question = AskedQuestion(
+                    f"{subject} boats over {subject} rivers",
+                    NOON,
+                    frozenset(("notes",)),
+                    frozenset((id_,)),
+                    answered=False,
+                )
+                library.asked.add(("tester", None, str(number)), question)
+                teach_used(person.context, str(number), "notes", [id_])
+            await library.finish(STUCK)
+            [memory] = await person.get(id_)
+    finally:
+        await app.close()
+
+    assert [line for line in lines if line["event"] == "cues_not_learned"] == []
+    assert len(memory.learned) == 1
 
 
 async def test_questions_are_forgotten_after_half_an_hour(person: Person) -> None:

@@ -361,6 +361,13 @@ class NamespaceTransaction(Transaction):
         await index(self._session, self.namespace, ids, None, self.now)
         await self.rows("embeddings/clear_cues", ids=ids)
 
+    async def answers_to(self, id_: UUID, queries: Sequence[bytes]) -> list[int]:
+        """Return how often a memory answered each of some questions, by their digests. One statement."""
+        rows = await self.rows(
+            "usage/asked", memory=id_, queries=[query.hex() for query in queries]
+        )
+        return [row["answers"] for row in rows]
+
     async def learn_cues(self, id_: UUID, cues: Cues) -> None:
         """Give a memory cues that were learned; five statements. Their vector is pending.
 

@@ -20,11 +20,10 @@ from uuid import UUID
 
 from folklore.contract.recall import RecallRequest
 from folklore.db.stores.changes import Cues, NamespaceTransaction, State
-from folklore.db.stores.events.usage import UsageStore
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.caches import AskedQuestion, best_results
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.hooks.stated import quoting_of
 from folklore.memory.permissions import role_in
 from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
@@ -206,21 +205,31 @@ async def _learn(
     memory = context.memory
     try:
         space = await memory.find_namespace(namespace)
-        learned: list[UUID] = []
-        async with memory.changes.of(
-            space.id, caller=context.caller, now=context.now
-        ) as change:
-            for state in (await change.states(ids, whole=True)).values():
-                in_force = state.forgotten_at is None and state.superseded_at is None
-                if in_force and await _learn_of(memory, change, state, choose(state)):
-                    learned.append(state.id)
+        async with (
+            memory.root.learning,
+            memory.changes.of(
+                space.id, caller=context.caller, now=context.now
+            ) as change,
+        ):
+            learned = await _learn_each(change, ids, choose)
         await embed_cues(memory, space.id, learned)
     except FolkloreError as error:
         log.warning("cues_not_learned", count=len(ids), reason=error.message)
 
 
+async def _learn_each(
+    change: NamespaceTransaction, ids: list[UUID], choose: _Choice
+) -> list[UUID]:
+    """Add chosen questions to the cues of memories in force; return those that learned."""
+    learned: list[UUID] = []
+    for state in (await change.states(ids, whole=True)).values():
+        in_force = state.forgotten_at is None and state.superseded_at is None
+        if in_force and await _learn_of(change, state, choose(state)):
+            learned.append(state.id)
+    return learned
+
+
 async def _learn_of(
-    memory: MemoryContext,
     change: NamespaceTransaction,
     state: State,
     questions: Iterable[AskedQuestion],
@@ -238,8 +247,7 @@ async def _learn_of(
         matches = [0] * len(cues.learned)
         if len(cues.every) >= MOST:
             digests = [query_digest(cue) for cue in cues.learned]
-            usage = UsageStore(memory.root.database)
-            matches = await usage.asked(change.namespace, state.id, digests)
+            matches = await change.answers_to(state.id, digests)
         added = with_learned(cues.every, cues.learned, question.text, matches)
         if added is not None:
             cues = Cues(*added)

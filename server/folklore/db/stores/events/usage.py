@@ -1,6 +1,6 @@
 """The usage table: which memory was put into which answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -32,18 +32,6 @@ class UsageStore(Store):
 
     count = number("fresh")
     delete = affected("fresh")
-
-    async def asked(
-        self, namespace: UUID, memory: UUID, queries: Sequence[bytes]
-    ) -> list[int]:
-        """Return how often a memory answered each of some questions, by their digests. One statement."""
-        rows = await self._database.rows(
-            "usage/asked",
-            namespace=namespace,
-            memory=memory,
-            queries=[query.hex() for query in queries],
-        )
-        return [row["answers"] for row in rows]
 
     async def record(self, entries: Iterable[UsageEntry]) -> list[UsageEntry]:
         """Log entries with one statement a namespace and return those whose memory was not found or is locked.
