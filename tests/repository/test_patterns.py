@@ -23,6 +23,8 @@ from tests.linear_time import assert_linear_time
 LENGTH = 3_000
 # Seconds of processor time for one text. An exponential pattern would take years.
 MAX_SECONDS = 1.0
+# Of hundreds of patterns with a dozen texts each, one measurement goes wrong on a busy machine now and then.
+MEASURED = 3
 _METHODS = (
     "match",
     "fullmatch",
@@ -261,14 +263,20 @@ def method_of(call: ast.Call) -> str:
 
 
 def slow_text(found: Found) -> HostileText | None:
-    """Return a text that a pattern reads in more than linear time."""
+    """Return a text that a pattern reads in more than linear time, each of several times that it is measured."""
     for text in hostile_texts(found.pattern):
-        try:
-            with processor_time(MAX_SECONDS):
-                assert_linear_time(found.read, text.unit, LENGTH, text.end, text.head)
-        except (AssertionError, ProcessorTimeOver):
+        if all(is_slow(found, text) for _ in range(MEASURED)):
             return text
     return None
+
+
+def is_slow(found: Found, text: HostileText) -> bool:
+    try:
+        with processor_time(MAX_SECONDS):
+            assert_linear_time(found.read, text.unit, LENGTH, text.end, text.head)
+    except (AssertionError, ProcessorTimeOver):
+        return True
+    return False
 
 
 class ProcessorTimeOver(Exception):
