@@ -18,7 +18,7 @@ from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
 from folklore.memory.permissions import require_writable
-from folklore.text.hooks.injected import Quoting, without_blocks
+from folklore.text.hooks.injected import Quoting, quoting_of
 from folklore.text.secrets.finder import SearchEnded, find
 
 # Of two texts that say the same, one holds this share of the other's words, by weight.
@@ -26,8 +26,6 @@ SAME = 0.5
 # The time in which a turn of an assistant stores what it then speaks of.
 MEANWHILE = timedelta(hours=1)
 _MOST = 100
-# Characters of a text that are compared with notes.
-_COMPARED = 20_000
 
 
 async def record_statements(
@@ -198,11 +196,6 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
         name = last.session
     await ledger.pause(caller=caller, session=name, now=context.now, until=until)
     return Paused(until, name or None)
-
-
-def quoting_of(text: str, *others: str) -> Quoting:
-    """Return the beginning of a text and other texts, without injected notes, as what may quote memories."""
-    return Quoting.of(without_blocks("\n".join([text[:_COMPARED], *others])))
 
 
 async def record_quotations(

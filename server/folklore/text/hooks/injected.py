@@ -14,6 +14,8 @@ CLOSING = "</folklore-notes>"
 # Words in sequence, or the share of all of a note's words by weight, that make a quotation of it.
 _SEQUENCE = 5
 _SHARE = 2 / 3
+# Characters of a text that are compared with notes.
+_COMPARED = 20_000
 
 
 def block(heading: str, notes: Sequence[str]) -> str:
@@ -66,6 +68,11 @@ class Quoting:
         words = QuestionWords.of(note.split()).words
         weight = sum(word.weight for word in words if word.start in self.text)
         return weight / (sum(word.weight for word in words) or 1)
+
+
+def quoting_of(text: str, *others: str) -> Quoting:
+    """Return the beginning of a text and other texts, without injected notes, as what may quote memories."""
+    return Quoting.of(without_blocks("\n".join([text[:_COMPARED], *others])))
 
 
 def _sequences(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
