@@ -95,6 +95,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
         tool_calls.ToolCall("PostToolUse", it, {"command": it}, {"stdout": it}).moment,
     ),
     "hooks.injected.encoded": injected.encoded, "hooks.injected.without_blocks": injected.without_blocks,
+    "hooks.injected.quoting_of": lambda it: injected.quoting_of(it, it),
     "hooks.marks.neutralised": marks.neutralised, "hooks.marks.mark_places": marks.mark_places,
     "dates.byline.byline": lambda it: byline.byline(it, it, None, UTC),
     "cues.as_text": lambda it: cues.as_text([it, it]), "cues.distinct": lambda it: cues.distinct([it, it[1:]]),
