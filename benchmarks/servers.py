@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from folklore.mcp.tools import ToolSpec
@@ -26,8 +26,6 @@ def bare() -> None:
 
 def _trivial_tool() -> ToolSpec:
     """Return the trivial tool as one of Folklore's."""
-    from typing import Any
-
     from mcp.types import ToolAnnotations
 
     from folklore.contract.requests import Part

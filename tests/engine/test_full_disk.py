@@ -19,7 +19,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.engine import Engine
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.requests import StoreRequest
+from folklore.contract.memories import StoreRequest
 from folklore.model import Draft
 
 home = Path(sys.argv[1])
