@@ -173,6 +173,13 @@ async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> 
     assert not {kind for kind, _ in plan.scans("embeddings")} & {"Seq Scan"}
 
 
+async def test_the_neighbours_of_a_batch_are_found_once(crowd: ManyMemories) -> None:
+    """Inlined, they would be found for each memory of a namespace of which statistics know nothing yet."""
+    plan = await kept_plan(crowd.database, "kept", "embeddings/neighbours")
+
+    assert "CTE near" in {node.get("Subplan Name") for node in plan.nodes}
+
+
 async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> None:
     plan = await kept_plan(crowd.database, "kept", "memories/ending")
 

@@ -263,7 +263,8 @@ nearest as (
         limit mine.most
     ) found
 ),
-near as (
+-- Kept: where statistics know nothing of the namespace yet, the plan would make it anew for each of its memories.
+near as materialized (
     select memory_id, id as other, distance, true as recent from nearest
     union all
     select mine.memory_id, e.memory_id, mine.vector <=> e.vector, false
