@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.json_values import json_records
@@ -259,6 +259,15 @@ def test_records_equal_those_of_the_json_module(
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_give_records_or_invalid_input(raw: bytes) -> None:
-    for read in json_records(BytesIO(raw)):
-        assert isinstance(read.value, dict | InvalidInput)
+@example(b"\x1f\x8b")
+def test_any_bytes_give_records_or_invalid_input_or_are_a_damaged_file(
+    raw: bytes,
+) -> None:
+    values: list[object] = []
+    damage = ""
+    try:
+        values = [read.value for read in json_records(BytesIO(raw))]
+    except OSError as error:
+        damage = str(error)
+    assert not damage or "it is damaged" in damage
+    assert all(isinstance(value, dict | InvalidInput) for value in values)
