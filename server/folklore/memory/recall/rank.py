@@ -110,17 +110,17 @@ async def rank(
             scores = _scores(candidates, trained, confidence, weights)
     degraded = retrieval.degraded + degraded
     return RankedList(
-        search,
-        candidates,
-        parts,
-        shortlist,
-        variants,
-        redundancy,
-        replaces,
-        scores,
-        confidence,
-        weights,
-        degraded,
+        search=search,
+        candidates=candidates,
+        parts=parts,
+        shortlist=shortlist,
+        variants=variants,
+        redundancy=redundancy,
+        replaces=replaces,
+        scores=scores,
+        confidence=confidence,
+        weights=weights,
+        degraded=degraded,
     )
 
 

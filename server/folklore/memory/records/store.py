@@ -45,6 +45,7 @@ from folklore.model import (
     DEFAULT_LANGUAGE,
     Draft,
     Memory,
+    OnSubject,
     Relation,
     Similar,
     StoreItem,
@@ -191,7 +192,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     )
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
-        batch.vectors, making = await _embed_soon(memory, items)
+        batch.vectors, embedding_task = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
         written = await _write_batch(context, name, batch)
     namespace = written.namespace
@@ -200,8 +201,9 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     memory.changed()
     await embed_cues(memory, namespace, written.cued)
     new = [item.id for item in outcome.values() if item.new]
-    if making is not None:
-        memory.go_on(_embed_later(memory, namespace, items, new, making, context.now))
+    if embedding_task is not None:
+        work = _embed_later(memory, namespace, items, new, embedding_task, context.now)
+        memory.go_on(work)
     model = None if batch.vectors is None else batch.vectors.model
     asked = _asked_of(outcome, batch, context.now)
     neighbours, notes = await find_neighbours(
@@ -210,31 +212,17 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         new,
         model,
         subjects_of(memory.id for memory in asked),
-        later=making is not None,
+        later=embedding_task is not None,
     )
     similar, not_shown = shown(near_duplicates(neighbours))
-    subjects = older_on_subject(asked, neighbours)
-    outcomes = []
-    for place, item in outcome.items():
-        draft = batch.memories[place].draft
-        known = {near.id for near in similar.get(item.id, ())}
-        known |= {link.id for link in draft.related}
-        same_subject = tuple(
-            older for older in subjects.get(item.id, ()) if older.id not in known
-        )
-        outcomes.append(
-            replace(
-                _store_item(item, draft, similar, written.cued),
-                same_subject=same_subject,
-                superseded=_hidden(batch.superseded.get(place)),
-            )
-        )
+    olders = older_on_subject(asked, neighbours)
+    results = _store_items(batch, written, similar, olders)
     refusals = tuple(
         RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors)
     )
     return StoreResult(
         name,
-        tuple(outcomes),
+        results,
         _note(
             valid.notes,
             [*notes, *not_shown, *_how_to_add_cues(context, request, batch, new)],
@@ -294,6 +282,30 @@ async def _checked(
     return await on_texts(check, characters_in(texts))
 
 
+def _store_items(
+    batch: _Batch,
+    written: _Written,
+    similar: Mapping[UUID, tuple[Similar, ...]],
+    olders: Mapping[UUID, tuple[OnSubject, ...]],
+) -> tuple[StoreItem, ...]:
+    """Return what became of each memory; older ones on its subject that are named or related already are left out."""
+    results = []
+    for place, item in written.outcome.items():
+        draft = batch.memories[place].draft
+        named = {near.id for near in similar.get(item.id, ())}
+        named |= {link.id for link in draft.related}
+        same_subject = [
+            older for older in olders.get(item.id, ()) if older.id not in named
+        ]
+        result = replace(
+            _store_item(item, draft, similar, written.cued),
+            same_subject=tuple(same_subject),
+            superseded=_superseded_memory(batch.superseded.get(place)),
+        )
+        results.append(result)
+    return tuple(results)
+
+
 def _store_item(
     item: Inserted,
     draft: Draft,
@@ -308,7 +320,7 @@ def _store_item(
     return StoreItem(item.id, status, cues="added" if item.id in cued else None)
 
 
-def _hidden(memory: Memory | None) -> SupersededMemory | None:
+def _superseded_memory(memory: Memory | None) -> SupersededMemory | None:
     if memory is None:
         return None
     return SupersededMemory(memory.id, memory.content, memory.author)
