@@ -41,7 +41,7 @@ MUTMUT := "mutmut>=3.8,<4"
 # The tests that are to notice a change of a room, a package or a file: each mutant runs those that need no database.
 ROOM := ranking
 MUTANT_TESTS_ranking := tests/ranking
-MUTANT_TESTS_memory/permissions.py := tests/memory/auth/test_permissions.py
+MUTANT_TESTS_permissions.py := tests/memory/auth/test_permissions.py
 MUTANT_TESTS_text/secrets := tests/text/test_secrets.py
 MUTANT_TESTS_text/hooks := $(addprefix tests/text/test_,edits.py injected.py prompts.py statements.py)
 # The weights of a model, without the packages that its own loader would bring.
@@ -123,8 +123,8 @@ proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy
 
 # mutmut knows the folders src/ and source/ alone.
-mutants: $(INSTALLED)  ## Change a room at one place after the other, and list what no test notices: ROOM=ranking, text/secrets, text/hooks, memory/permissions.py
-	@test -n "$(MUTANT_TESTS_$(ROOM))" || { echo "No tests are named for the room $(ROOM): ranking, text/secrets, text/hooks, memory/permissions.py" >&2; exit 2; }
+mutants: $(INSTALLED)  ## Change a room at one place after the other, and list what no test notices: ROOM=ranking, text/secrets, text/hooks, permissions.py
+	@test -n "$(MUTANT_TESTS_$(ROOM))" || { echo "No tests are named for the room $(ROOM): ranking, text/secrets, text/hooks, permissions.py" >&2; exit 2; }
 	$(PIP) $(MUTMUT)
 	rm -rf build/mutants && mkdir -p build/mutants && cp -r tests pyproject.toml build/mutants
 	cp -r server build/mutants/src && ln -s src build/mutants/server

@@ -1,6 +1,6 @@
 """Identifiers sort as they were made."""
 
-from folklore.memory.ids import Ids
+from folklore.new_ids import Ids
 
 
 def test_ids_are_of_version_7_and_contain_their_millisecond() -> None:

@@ -18,9 +18,9 @@ from folklore.client.surroundings import local_zone
 from folklore.config import Settings
 from folklore.errors import FolkloreError, still_starting
 from folklore.lazy import Lazy
-from folklore.memory.ids import new_id
 from folklore.memory.service import Service
 from folklore.model import Caller
+from folklore.new_ids import new_id
 from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:

@@ -35,10 +35,10 @@ from folklore.contract.people import (
     ListTokensRequest,
     RevokeTokensRequest,
 )
+from folklore.contract.token_secrets import digest_of, key_of, with_checksum
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.http.server import health
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
-from folklore.memory.auth.tokens import digest_of, key_of, with_checksum
 from tests import ROOT
 from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line

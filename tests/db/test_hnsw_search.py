@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database, PoolLimits
 from folklore.db.rows import seen
 from folklore.db.sql_loader import statement
 from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.protocol import Embedder
 from folklore.jobs.job import JobOptions
-from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.switch import model_coverage
 from folklore.model import Answer, Draft, Filters

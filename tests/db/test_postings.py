@@ -11,12 +11,12 @@ import pytest
 from asyncpg import Connection
 
 from folklore.contract.namespaces import MergeNamespacesRequest
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database
 from folklore.db.migrate import migrate, migrations
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall_rows import Scope
 from folklore.errors import DatabaseUnavailable
-from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, names_by_id
 from folklore.model import Draft, Filters
 from tests.background_jobs import BackgroundJobs

@@ -3,8 +3,8 @@
 import asyncpg
 import pytest
 
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database, PoolLimits
-from folklore.memory.auth.tokens import key_of
 from tests.memory.auth.test_isolation import Holder, as_role, holder, owner_of_two  # noqa: F401 - a fixture
 from tests.person import Person
 

@@ -12,11 +12,11 @@ from typing import Any
 import asyncpg
 import pytest
 
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
 from folklore.embedding.protocol import Embedder
-from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Filters
 from tests.person import NOON, Person

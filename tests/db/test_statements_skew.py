@@ -13,11 +13,11 @@ import asyncpg
 import pytest
 from pgvector import HalfVector
 
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database, Plans, PoolLimits
 from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
 from folklore.errors import Refused
-from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests.conftest import Cluster

@@ -19,9 +19,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.app import App
 from folklore.config import Settings
+from folklore.http.current_caller import calling
 from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
-from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 from tests.servers import on_http, watched
 from tests.wire import INITIALIZE, MCP, message

@@ -13,9 +13,9 @@ import pytest
 
 from folklore.config import Settings
 from folklore.contract.people import AuditRequest, ListTokensRequest
+from folklore.contract.token_secrets import with_checksum
 from folklore.db.stores.events.audit import NOWHERE, Audit
 from folklore.http.auth import FailedTokens
-from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.context import MemoryContext
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import free_port, on_http, serving, watched

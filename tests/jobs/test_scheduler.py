@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from folklore.app import App
+from folklore.checks import Doubt
 from folklore.config import EmbeddingSettings, JobsSettings, Settings
 from folklore.contract.health import StatusRequest
 from folklore.contract.jobs import JobsInfo
@@ -26,7 +27,6 @@ from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobRun
 from folklore.jobs.scheduler import Lease, Scheduler, cancel
 from folklore.memory.context import MemoryContext
-from folklore.memory.health.checks import Doubt
 from folklore.memory.health.checkup import _jobs
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line

@@ -11,6 +11,9 @@ from folklore.contract.argument_types import Words
 from folklore.contract.requests import Part, with_fields
 from folklore.model import FIELDS, TagMatch, TagMode
 
+# In place of names: every namespace that the caller may read.
+ALL = "*"
+
 
 def _moment(value: object) -> object:
     """Return a time, or a text that is read with the clock and the zone of the request."""

@@ -11,7 +11,9 @@ from cachetools import LRUCache
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from folklore.contract.token_secrets import PREFIX
 from folklore.errors import FolkloreError, Unauthenticated
+from folklore.http.current_caller import calling
 from folklore.http.error_responses import failure, too_often
 from folklore.http.facts import Callers
 from folklore.http.limits import PROBES, Rate
@@ -19,7 +21,6 @@ from folklore.http.listener import Admits, listener_of
 from folklore.http.mcp_clients import OAUTH_PATHS
 from folklore.http.team import Team
 from folklore.lazy import Lazy
-from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 
 if TYPE_CHECKING:
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
     from mcp.server.auth.middleware import bearer_auth as sdk_users
 
     from folklore.client.assistants import known
-    from folklore.memory.auth import tokens
 else:  # the user's server, which starts while a hook waits for it, needs no tokens
     known = Lazy("folklore.client.assistants.known")
-    tokens = Lazy("folklore.memory.auth.tokens")
     sdk_tokens = Lazy("mcp.server.auth.provider")
     sdk_users = Lazy("mcp.server.auth.middleware.bearer_auth")
 
@@ -254,7 +253,7 @@ def _require_token_alone(value: str, scope: Scope) -> None:
     elif value[0] in _QUOTES or headers[0][0] in _QUOTES:
         problem = "The token is in quotation marks"
     elif scheme != "bearer":
-        is_token = value.startswith(tokens.PREFIX)
+        is_token = value.startswith(PREFIX)
         if is_token:
             problem = "The Authorization header lacks the word Bearer before the token"
         else:
@@ -262,5 +261,7 @@ def _require_token_alone(value: str, scope: Scope) -> None:
     elif value.lower().startswith("bearer"):
         problem = "The Authorization header has the word Bearer twice"
     if problem is not None:
-        hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`, once and without quotation marks."
+        hint = (
+            f"Send `Authorization: Bearer {PREFIX}…`, once and without quotation marks."
+        )
         raise Unauthenticated("unreadable", f"{problem}.", hint=hint)

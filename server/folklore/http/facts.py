@@ -8,6 +8,7 @@ from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
 from folklore.errors import DatabaseUnavailable, InvalidInput
+from folklore.http.current_caller import current_caller
 from folklore.http.requested import (
     AUTHOR,
     DIRECTORY,
@@ -19,9 +20,8 @@ from folklore.http.requested import (
     requested_zone,
 )
 from folklore.lazy import Lazy
-from folklore.memory.auth.current_caller import current_caller
-from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.model import Caller
+from folklore.permissions import default_namespace, granted_names, role_in
 
 if TYPE_CHECKING:
     from folklore.app import App

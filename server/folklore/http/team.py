@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from folklore.app import App
 from folklore.db.stores.events.audit import NOWHERE, audit_entry
 from folklore.errors import FolkloreError
+from folklore.http.current_caller import current_caller
 from folklore.http.facts import RequestFacts
 from folklore.http.requested import current_listener
 from folklore.lazy import Lazy
-from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service

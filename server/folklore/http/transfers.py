@@ -21,11 +21,11 @@ from folklore.errors import (
     Unauthenticated,
     Unavailable,
 )
+from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import failure
 from folklore.http.listener import Listener
 from folklore.http.requested import current_listener
 from folklore.lazy import Lazy
-from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
 from folklore.memory.service import Service
 

@@ -26,11 +26,11 @@ from folklore.db.stores.reflections import (
 )
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.lazy import NDArray, numpy as np
-from folklore.memory.ids import new_id
 from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_pieces
 from folklore.memory.records.store import embed
 from folklore.memory.validation import check_draft
 from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
+from folklore.new_ids import new_id
 from folklore.text.clean import digest
 from folklore.text.gist import gist, keywords, shared_words
 

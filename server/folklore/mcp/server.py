@@ -20,8 +20,8 @@ from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.spans import Spans
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
-from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.service import Service
+from folklore.permissions import may_write_somewhere
 from folklore.text.hooks.marks import json_text
 
 log = logging.getLogger(__name__)  # structlog would delay the start

@@ -17,6 +17,7 @@ from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
 from folklore.config import Moment
+from folklore.contract.filters import ALL
 from folklore.contract.health import BackupInfo
 from folklore.contract.jobs import RunReport
 from folklore.db.database import Database
@@ -32,8 +33,8 @@ from folklore.memory.caches import (
     StatisticsCache,
     ToldSessions,
 )
-from folklore.memory.permissions import require
 from folklore.model import Access, Caller, Role, SecretPolicy
+from folklore.permissions import require
 from folklore.phases import Advance
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
@@ -41,8 +42,6 @@ from folklore.text import names
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0
 _CACHED = 256
-# In place of names: every namespace that the caller may read.
-ALL = "*"
 
 NamespaceCache = TTLCache[tuple[str, ...], Listed]
 

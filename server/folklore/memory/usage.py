@@ -16,8 +16,8 @@ from folklore.background import in_background
 from folklore.db.stores.events.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
-from folklore.memory.ids import new_id
 from folklore.model import Answer, Caller
+from folklore.new_ids import new_id
 
 log = get_logger(__name__)
 

@@ -10,8 +10,8 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import stdio_client
 
+from folklore.contract.token_secrets import with_checksum
 from folklore.http.console.pages import routes
-from folklore.memory.auth.tokens import with_checksum
 from tests.servers import on_http, on_stdio, watched
 from tests.team import Team
 from tests.visitor import texts, visiting

@@ -12,8 +12,8 @@ import pytest
 from folklore.contract.memories import HistoryRequest
 from folklore.contract.namespaces import ListNamespacesRequest
 from folklore.db.stores.events.audit import Audit
-from folklore.memory.ids import new_id
 from folklore.model import Draft
+from folklore.new_ids import new_id
 from tests.team import Team
 from tests.visitor import Visitor, texts
 

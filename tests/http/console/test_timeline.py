@@ -15,9 +15,9 @@ import httpx
 import pytest
 
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
-from folklore.memory.ids import new_id
 from folklore.memory.usage import query_digest
 from folklore.model import Draft, Relation
+from folklore.new_ids import new_id
 from tests.team import Team
 from tests.visitor import Visitor, texts, visiting
 from tests.waiting import STUCK

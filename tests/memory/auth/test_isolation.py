@@ -29,6 +29,7 @@ from folklore.contract.people import (
     RevokeTokensRequest,
 )
 from folklore.contract.review import LogRequest
+from folklore.contract.token_secrets import key_of, with_checksum
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, missing_role_commands
 from folklore.db.roles import TOKEN_ROLE
@@ -43,15 +44,10 @@ from folklore.errors import (
     Unauthenticated,
 )
 from folklore.memory.auth.authenticator import TokenAuthenticator
-from folklore.memory.auth.tokens import (
-    ExternalIdentity,
-    authenticate,
-    key_of,
-    with_checksum,
-)
+from folklore.memory.auth.tokens import ExternalIdentity, authenticate
 from folklore.memory.context import MemoryContext
-from folklore.memory.permissions import role_in
 from folklore.model import AuditEntry, Caller, Demand, Draft, Link, Relation, Token
+from folklore.permissions import role_in
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents

@@ -11,18 +11,18 @@ from hypothesis import given, strategies as st
 
 from folklore.db.stores.namespaces import Namespaces
 from folklore.errors import NotFound, RateLimited, Refused
-from folklore.memory.permissions import (
+from folklore.memory.namespaces.limit import require_new_namespace
+from folklore.model import Access, Caller, Grant, PatternGrant, Role
+from folklore.permissions import (
     default_namespace,
     granted_names,
     may_write_somewhere,
     opens,
     require,
-    require_new_namespace,
     require_owner,
     role_in,
     stronger,
 )
-from folklore.model import Access, Caller, Grant, PatternGrant, Role
 from tests.person import NOON
 
 ROLES: tuple[Role, ...] = ("reader", "writer", "admin")

@@ -16,12 +16,13 @@ from folklore.contract.namespaces import (
     RestoreNamespaceRequest,
 )
 from folklore.contract.people import RevokeTokensRequest
+from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import FolkloreError, InvalidInput, NotFound, RateLimited, Refused
-from folklore.memory.auth.tokens import ExternalIdentity, key_of, store_external_token
+from folklore.memory.auth.tokens import ExternalIdentity, store_external_token
 from folklore.memory.context import MemoryContext
-from folklore.memory.permissions import default_namespace
+from folklore.permissions import default_namespace
 from tests.memory.auth.test_isolation import (
     Holder,
     as_role,

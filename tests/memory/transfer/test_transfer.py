@@ -11,12 +11,12 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from folklore.contract.token_secrets import key_of
 from folklore.contract.transfer import ExportRequest, ImportRequest, Report
 from folklore.db.database import Database
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.transfer import importer, json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines

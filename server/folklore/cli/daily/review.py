@@ -26,6 +26,7 @@ from folklore.cli.output import (
 from folklore.client.code.calls import confirmation
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.surroundings import working_copy
+from folklore.contract.decisions import DECISIONS, Decision, decide
 from folklore.contract.hooks import Statement, StatementsRequest
 from folklore.contract.ids import short
 from folklore.contract.memories import (
@@ -40,7 +41,6 @@ from folklore.contract.memories import (
 from folklore.contract.requests import Operations
 from folklore.contract.review import DISTINCT, ReviewItem, ReviewReason, ReviewRequest
 from folklore.errors import FolkloreError, NotFound
-from folklore.memory.records.decisions import DECISIONS, Decision, decide
 from folklore.model import Draft, Memory
 from folklore.phases import phase
 from folklore.text.dates.byline import byline

@@ -14,6 +14,7 @@ import click
 
 from folklore.app import App
 from folklore.backup.operations import latest_verified
+from folklore.checks import Checks, Doubt
 from folklore.cli.context import settings_of, zone_of
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.server_checks import examine_server
@@ -21,6 +22,7 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_checks, print_either
 from folklore.client.project import fork_advice, project_namespace, working_directory
 from folklore.config import Settings
+from folklore.contract.filters import ALL
 from folklore.contract.health import Check
 from folklore.contract.memories import StoreRequest
 from folklore.contract.namespaces import EraseNamespaceRequest
@@ -50,8 +52,7 @@ from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
 from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.auth.tokens import authenticate
-from folklore.memory.context import ALL, MemoryContext, RequestContext
-from folklore.memory.health.checks import Checks, Doubt
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.namespaces.kept import kept_name
 from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft

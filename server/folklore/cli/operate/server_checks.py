@@ -12,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from folklore import __version__
+from folklore.checks import Checks, Doubt
 from folklore.client.access import token_for
 from folklore.client.assistants.known import CLIENTS, Client, Machine
 from folklore.client.assistants.plugin import installation
@@ -22,7 +23,6 @@ from folklore.config import Settings, is_loopback
 from folklore.contract.health import Check, ChecksRequest
 from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.health.checks import Checks, Doubt
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 

@@ -20,13 +20,13 @@ from folklore.http.console.visit import (
     read_form,
     redirection,
 )
+from folklore.http.current_caller import calling
 from folklore.http.error_responses import failure, refusal, too_often
 from folklore.http.facts import Callers
 from folklore.http.limits import Rate
 from folklore.http.listener import listener_of
 from folklore.http.requested import TIME_ZONE
 from folklore.http.team import Team
-from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 from folklore.text.dates.zones import zone_named
 

@@ -21,10 +21,10 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.config import OAuthSettings
+from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import Path, refusal
 from folklore.http.limits import STREAM_PATH, Limits
 from folklore.http.mcp_clients import OAUTH_PATHS, no_oauth
-from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.token_watch import TokenWatch
 
 

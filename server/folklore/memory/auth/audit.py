@@ -6,8 +6,8 @@ from folklore.db.stores.events.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import period, principal_of
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import require
 from folklore.model import AuditEntry
+from folklore.permissions import require
 
 # Actions under which denied accesses are logged, besides operations.
 _PATHS = (

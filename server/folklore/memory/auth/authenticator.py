@@ -12,6 +12,7 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from folklore.background import in_background
+from folklore.contract.token_secrets import INVITATION, PREFIX, key_of
 from folklore.db.stores.callers.principals import Principals, TokenRecord
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import Outage, get_logger
@@ -107,14 +108,14 @@ class TokenAuthenticator:
     async def _admit(self, token: str | None, address: str | None) -> Caller:
         if token is None:
             if await self.demands_token():
-                hint = f"Send `Authorization: Bearer {tokens.PREFIX}…`; `folklore tokens create` makes one."
+                hint = f"Send `Authorization: Bearer {PREFIX}…`; `folklore tokens create` makes one."
                 raise Unauthenticated(
                     "missing", "This server needs a token.", hint=hint
                 )
             self.require_local()
             return replace(self.local(), anonymous=True)
         principals = Principals((await self.memory()).database)
-        if token.startswith((tokens.PREFIX, tokens.INVITATION)) or self.issuer is None:
+        if token.startswith((PREFIX, INVITATION)) or self.issuer is None:
             caller, record = await tokens.authenticate(
                 principals, token, now=self.now()
             )
@@ -153,7 +154,7 @@ class TokenAuthenticator:
         self, issuer: Issuer, principals: Principals, token: str
     ) -> tuple[Caller, TokenRecord]:
         identity = await issuer.verify(token, now=self.now())
-        key = tokens.key_of(f"{issuer.rules}\n{token}")
+        key = key_of(f"{issuer.rules}\n{token}")
         try:
             return await tokens.authenticate_key(principals, key, now=self.now())
         except Unauthenticated as error:

@@ -4,8 +4,8 @@ from folklore import __version__
 from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import role_in, stronger
 from folklore.model import Access
+from folklore.permissions import role_in, stronger
 from folklore.text import names
 
 

@@ -17,8 +17,8 @@ from folklore.db.stores.callers.console_sessions import ConsoleSessionStore, New
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated, Unavailable
 from folklore.memory.auth.authenticator import TokenAuthenticator
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.permissions import require_writable
 from folklore.model import Caller
+from folklore.permissions import require_writable
 
 SESSION_LENGTH = timedelta(hours=12)
 LINK_LENGTH = timedelta(minutes=2)

@@ -9,18 +9,13 @@ import secrets
 from datetime import timedelta
 
 from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership
+from folklore.contract.token_secrets import INVITATION, digest_of, key_of
 from folklore.db.stores.callers.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
-from folklore.memory.auth.tokens import (
-    INVITATION,
-    digest_of,
-    key_of,
-    period,
-    prepare_token,
-)
+from folklore.memory.auth.tokens import period, prepare_token
 from folklore.memory.context import RequestContext
-from folklore.memory.ids import new_id
-from folklore.memory.permissions import require_writable
+from folklore.new_ids import new_id
+from folklore.permissions import require_writable
 
 _CODE = re.compile(rf"{INVITATION}[A-Za-z0-9_-]{{22}}")
 _LONGEST = timedelta(days=30)

@@ -1,11 +1,7 @@
 """Tokens: created, shown once, looked up on every request, revoked."""
 
-import hashlib
 import hmac
 import re
-import secrets
-import string
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,20 +19,26 @@ from folklore.contract.people import (
     RevokedToken,
     RevokeTokensRequest,
 )
+from folklore.contract.token_secrets import (
+    INVITATION,
+    PREFIX,
+    digest_of,
+    key_of,
+    new_secret,
+    with_checksum,
+)
 from folklore.db.stores.callers.principals import NewToken, Principals, TokenRecord
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.ids import new_id
 from folklore.memory.namespaces.administration import create_namespace
-from folklore.memory.permissions import require_new_namespace, require_owner, stronger
+from folklore.memory.namespaces.limit import require_new_namespace
 from folklore.model import Access, Caller, PatternGrant, Role, Token
+from folklore.new_ids import new_id
+from folklore.permissions import require_owner, stronger
 from folklore.text import names
 from folklore.text.clean import clean
 
-PREFIX = "fk_"
-INVITATION = "fi_"
 _TOKEN = re.compile(rf"{PREFIX}(?P<random>[A-Za-z0-9_-]{{43}})[0-9A-Za-z]{{6}}")
-_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})\s*([hdwy])")
 _UNITS = {
     "h": timedelta(hours=1),
@@ -59,34 +61,6 @@ class ExternalIdentity:
     owner: bool
     expires_at: datetime
     issuer: str
-
-
-def new_secret() -> str:
-    """Return a new token: 32 random bytes with their checksum."""
-    return with_checksum(secrets.token_urlsafe(32))
-
-
-def with_checksum(random: str) -> str:
-    """Return the token of these 43 characters: the prefix, they, and their CRC-32 as six digits of base 62.
-
-    The checksum shows a typing error without a look into the database, and lets a scanner of leaks recognise a token.
-    """
-    rest = zlib.crc32(random.encode())
-    digits = ""
-    for _ in range(6):
-        rest, digit = divmod(rest, len(_DIGITS))
-        digits = _DIGITS[digit] + digits
-    return f"{PREFIX}{random}{digits}"
-
-
-def key_of(secret: str) -> str:
-    """Return the SHA-256 of a token in hexadecimal, which proves to the database which token a transaction runs for."""
-    return hashlib.sha256(secret.encode()).hexdigest()
-
-
-def digest_of(key: str) -> bytes:
-    """Return the SHA-256 of a key, which is what the database stores."""
-    return hashlib.sha256(bytes.fromhex(key)).digest()
 
 
 async def create_token(

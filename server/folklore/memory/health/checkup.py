@@ -2,6 +2,7 @@
 
 from datetime import datetime, timedelta
 
+from folklore.checks import Checks, Doubt
 from folklore.contract.health import (
     BackupInfo,
     Check,
@@ -15,7 +16,6 @@ from folklore.errors import FolkloreError
 from folklore.memory.auth.caller import describe_caller
 from folklore.memory.auth.tokens import list_tokens
 from folklore.memory.context import RequestContext
-from folklore.memory.health.checks import Checks, Doubt
 from folklore.memory.health.status import read_jobs, read_status
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time

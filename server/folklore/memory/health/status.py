@@ -27,8 +27,8 @@ from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.switch import model_coverage
-from folklore.memory.permissions import require_owner, role_in
 from folklore.model import Degraded
+from folklore.permissions import require_owner, role_in
 
 # Seconds for the model to answer; a recall waits longer for it.
 _MODEL_SECONDS = 3.0

@@ -6,7 +6,7 @@ from itertools import groupby
 from folklore.contract.hooks import InjectedMemory, InjectedRequest, InjectedText
 from folklore.db.stores.events.injections import InjectedNote, Injections
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import require_owner
+from folklore.permissions import require_owner
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
 

@@ -13,12 +13,12 @@ from folklore.db.stores.events.injections import Injections, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.ids import new_id
 from folklore.memory.recall.page import page
 from folklore.memory.recall.pipeline import ranked, search_of
 from folklore.memory.recall.values import Question, Retrieval
 from folklore.memory.records.subjects import newer_memories
 from folklore.model import Memory, Recalled, Replaced
+from folklore.new_ids import new_id
 from folklore.ranking.injection import IGNORED, Form, forms, is_worth_whole
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens

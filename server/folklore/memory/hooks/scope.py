@@ -9,7 +9,7 @@ from folklore.db.stores.events.audit import NOWHERE
 from folklore.db.stores.events.injections import AssistantSession, Injections, Place
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import role_in
+from folklore.permissions import role_in
 from folklore.text import names
 
 # Characters of a session's name that count.

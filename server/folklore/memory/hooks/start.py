@@ -12,9 +12,9 @@ from folklore.db.stores.memories import ListingOrder
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import replaced_text
 from folklore.memory.hooks.scope import HookScope
-from folklore.memory.ids import new_id
 from folklore.memory.records.subjects import newer_memories
 from folklore.model import Filters, Memory, Replaced
+from folklore.new_ids import new_id
 from folklore.ranking.diversity import newest_first
 from folklore.text import tokens
 from folklore.text.amounts import amount

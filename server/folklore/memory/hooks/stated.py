@@ -17,7 +17,7 @@ from folklore.db.stores.events.usage import USED_WITHIN
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope, place_of
-from folklore.memory.permissions import require_writable
+from folklore.permissions import require_writable
 from folklore.text.hooks.injected import Quoting, quoting_of
 from folklore.text.secrets.finder import SearchEnded, find
 

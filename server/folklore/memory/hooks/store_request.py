@@ -15,7 +15,7 @@ from folklore.memory.hooks.stated import (
     record_quotations,
     record_statements,
 )
-from folklore.memory.permissions import may_write_somewhere
+from folklore.permissions import may_write_somewhere
 from folklore.ranking.injection import LIKELY
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.statements import statements

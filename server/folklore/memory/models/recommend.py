@@ -22,7 +22,7 @@ from folklore.errors import NotFound
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import RequestContext
 from folklore.memory.models.switch import Target, chosen_target, namespace_ids
-from folklore.memory.permissions import require_owner
+from folklore.permissions import require_owner
 from folklore.phases import Advance
 from folklore.text.passages import passages
 

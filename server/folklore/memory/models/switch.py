@@ -53,7 +53,7 @@ from folklore.memory.active_model import (
 )
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill, Pace, Report
-from folklore.memory.permissions import require_owner
+from folklore.permissions import require_owner
 from folklore.ranking.numbers import LEAST_FETCHED
 
 log = get_logger(__name__)

@@ -17,12 +17,12 @@ from folklore.contract.namespaces import (
 from folklore.db.stores.namespaces import Change, NamespaceInfo
 from folklore.errors import Conflict, NotFound
 from folklore.memory.context import RequestContext
-from folklore.memory.ids import new_id
-from folklore.memory.permissions import require, require_owner, require_writable
 from folklore.memory.records.forget import refresh_planner_samples
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import short_text
 from folklore.model import DEFAULT_LANGUAGE, Namespace
+from folklore.new_ids import new_id
+from folklore.permissions import require, require_owner, require_writable
 from folklore.text import names
 from folklore.text.languages import language as language_of
 

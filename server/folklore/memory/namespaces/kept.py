@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from folklore.errors import FolkloreError
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import role_in
+from folklore.permissions import role_in
 from folklore.text import names
 
 

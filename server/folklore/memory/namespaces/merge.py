@@ -6,8 +6,8 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.namespaces.administration import administered, restorable
-from folklore.memory.permissions import require_owner
 from folklore.memory.records.merge import restore_merged
+from folklore.permissions import require_owner
 from folklore.phases import phase
 
 _MOST_IDS = 5

@@ -11,11 +11,11 @@ from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.budget import result_tokens, within_budget
 from folklore.memory.context import MemoryContext
-from folklore.memory.permissions import role_in
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Question
 from folklore.model import Answer, Caller, Degraded, Recalled
+from folklore.permissions import role_in
 from folklore.ranking.numbers import CLEAR, CLEARLY
 from folklore.text import names
 from folklore.text.amounts import amount

@@ -11,6 +11,7 @@ from itertools import starmap
 from uuid import UUID
 
 from folklore.background import all_of
+from folklore.contract.filters import ALL
 from folklore.contract.recall import (
     ExplainRequest,
     RecallRequest,
@@ -22,7 +23,7 @@ from folklore.db.stores.recall_rows import Scope
 from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.active_model import SWITCHED_OFF
-from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
+from folklore.memory.context import MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.dense import dense_branch

@@ -12,9 +12,9 @@ from folklore.db.stores.namespaces import Listed
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.filters import resolve_filters
-from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.supersede import restore
 from folklore.model import Filters, Memory, Revision
+from folklore.permissions import require, require_writable
 
 MAX_AT_ONCE = 1_000
 

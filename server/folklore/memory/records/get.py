@@ -13,8 +13,8 @@ from folklore.contract.memories import (
 )
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
-from folklore.memory.permissions import role_in
 from folklore.model import Memory
+from folklore.permissions import role_in
 
 # A hub may have thousands of relations; the strongest are shown.
 _RELATIONS = 200

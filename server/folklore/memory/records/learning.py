@@ -24,10 +24,10 @@ from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.caches import AskedQuestion, best_results
 from folklore.memory.context import RequestContext
-from folklore.memory.permissions import role_in
 from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
 from folklore.memory.usage import query_digest
 from folklore.model import Answer, Memory
+from folklore.permissions import role_in
 from folklore.text import names
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 from folklore.text.hooks.injected import quoting_of

@@ -15,7 +15,6 @@ from folklore.db.stores.merging import MERGED
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
 from folklore.memory.context import RequestContext, locate
-from folklore.memory.permissions import require
 from folklore.memory.records.cues import embed_cues, learned_cues, united_cues
 from folklore.memory.records.fields import (
     differing,
@@ -36,6 +35,7 @@ from folklore.memory.records.supersede import (
     write_replacements,
 )
 from folklore.model import Draft, Memory, Revision
+from folklore.permissions import require
 from folklore.text import tags as tag_rules
 
 # The action of the target's revision.

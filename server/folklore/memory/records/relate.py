@@ -13,7 +13,6 @@ from folklore.db.stores.changes import NamespaceTransaction
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, locate
-from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.cues import add_cues, cues_of, embed_cues, learned_of
 from folklore.memory.records.supersede import (
     SUPERSEDES,
@@ -25,6 +24,7 @@ from folklore.memory.records.supersede import (
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
 from folklore.model import Relation, SupersededMemory
+from folklore.permissions import require, require_writable
 
 # A checked relation, and True if it is to be removed.
 _Change = tuple[Relation, bool]

@@ -28,8 +28,7 @@ from folklore.errors import (
 from folklore.log import get_logger
 from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.ids import new_id
-from folklore.memory.permissions import opens, require, require_new_namespace
+from folklore.memory.namespaces.limit import require_new_namespace
 from folklore.memory.records.cues import add_cues, embed_cues
 from folklore.memory.records.similar import find_neighbours, near_duplicates, shown
 from folklore.memory.records.subjects import Stored, older_on_subject, subjects_of
@@ -52,6 +51,8 @@ from folklore.model import (
     StoreStatus,
     SupersededMemory,
 )
+from folklore.new_ids import new_id
+from folklore.permissions import opens, require
 from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest, former_digest

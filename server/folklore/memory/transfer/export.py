@@ -2,10 +2,11 @@
 
 from collections.abc import AsyncGenerator
 
+from folklore.contract.filters import ALL
 from folklore.contract.transfer import ExportRequest
 from folklore.db.stores.transfer import Transfers
 from folklore.errors import NotFound
-from folklore.memory.context import ALL, RequestContext, missing_name
+from folklore.memory.context import RequestContext, missing_name
 from folklore.memory.transfer.json_lines import header_line, link_line, memory_line
 from folklore.text import names
 

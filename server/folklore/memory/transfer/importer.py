@@ -25,14 +25,8 @@ from folklore.db.stores.transfer import (
 )
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
-from folklore.memory.ids import new_id
 from folklore.memory.namespaces.kept import kept_name
-from folklore.memory.permissions import (
-    may_write_somewhere,
-    opens,
-    require,
-    require_new_namespace,
-)
+from folklore.memory.namespaces.limit import require_new_namespace
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
 from folklore.memory.secret_guard import guard_draft, guard_fields
@@ -52,6 +46,12 @@ from folklore.memory.transfer.json_lines import (
 )
 from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
+from folklore.new_ids import new_id
+from folklore.permissions import (
+    may_write_somewhere,
+    opens,
+    require,
+)
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.dates.zones import with_zone

@@ -37,7 +37,6 @@ from folklore.db.stores.transfer import (
     TransferredNamespace,
 )
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.ids import new_id
 from folklore.memory.transfer.formats.json_values import LINE_BYTES
 from folklore.memory.transfer.formats.line import IGNORED, is_state, state_of
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
@@ -50,6 +49,7 @@ from folklore.model import (
     Revision,
     Shared,
 )
+from folklore.new_ids import new_id
 from folklore.text import names
 from folklore.text.clean import clean
 from folklore.text.dates.zones import UNSHOWABLE, is_showable

@@ -14,14 +14,14 @@ from folklore.errors import FolkloreError, Unavailable
 from folklore.http.console.guard import Visitor
 from folklore.http.console.pages.timeline import asked, shared
 from folklore.http.console.visit import Visit
+from folklore.http.current_caller import calling
 from folklore.http.error_responses import refusal
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions
-from folklore.memory.auth.current_caller import calling
 from folklore.memory.pagination import Feed
-from folklore.memory.permissions import role_in
 from folklore.memory.records.activity import new_events
 from folklore.model import Caller
+from folklore.permissions import role_in
 
 # Seconds between two looks for new events, and between two signs of life of a silent stream.
 _PAUSE = 2.0

@@ -22,8 +22,8 @@ from folklore.contract.memories import (
 from folklore.contract.review import UsesRequest
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
-from folklore.memory.permissions import role_in
 from folklore.model import FIELDS, VISIBLE, Memory, Relation, Revision
+from folklore.permissions import role_in
 from folklore.text.difference import Part, changed_lines
 
 # Neighbours that the graph shows; the list has all.

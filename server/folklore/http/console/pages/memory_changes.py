@@ -23,8 +23,8 @@ from folklore.errors import Conflict, FolkloreError, InvalidInput
 from folklore.http.console import fields
 from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit, number_of
-from folklore.memory.permissions import granted_names, require
 from folklore.model import Draft, Memory
+from folklore.permissions import granted_names, require
 
 _CANDIDATES = 10
 

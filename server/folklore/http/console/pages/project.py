@@ -17,8 +17,8 @@ from folklore.contract.namespaces import (
 )
 from folklore.errors import InvalidInput, NotFound
 from folklore.http.console.visit import Visit
-from folklore.memory.permissions import require, require_owner, role_in
 from folklore.model import Namespace
+from folklore.permissions import require, require_owner, role_in
 from folklore.text import names
 
 

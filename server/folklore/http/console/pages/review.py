@@ -9,6 +9,7 @@ from uuid import UUID
 
 from starlette.responses import JSONResponse, Response
 
+from folklore.contract.decisions import DECISIONS, Decided, Decision, decide
 from folklore.contract.health import StatusRequest
 from folklore.contract.hooks import StatementsRequest
 from folklore.contract.ids import id_of
@@ -27,9 +28,8 @@ from folklore.contract.review import (
 )
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.http.console.visit import Visit, is_from_script, number_of
-from folklore.memory.permissions import role_in
-from folklore.memory.records.decisions import DECISIONS, Decided, Decision, decide
 from folklore.model import Draft, Memory
+from folklore.permissions import role_in
 from folklore.text.difference import Part, changed_lines
 
 # Items of a page, those that are read for it, chosen ones of a form, and characters of a text that are compared.

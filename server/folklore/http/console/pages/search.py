@@ -16,12 +16,11 @@ from markupsafe import Markup, escape
 from starlette.datastructures import QueryParams
 from starlette.responses import JSONResponse, Response
 
-from folklore.contract.filters import FiltersRequest
+from folklore.contract.filters import ALL, FiltersRequest
 from folklore.contract.memories import ListRequest
 from folklore.contract.recall import RecallRequest, SearchRequest
 from folklore.contract.requests import Returns
 from folklore.http.console.visit import Visit, is_from_script, number_of
-from folklore.memory.context import ALL
 from folklore.model import Answer, Memory, Recalled
 from folklore.text.amounts import amount
 from folklore.text.query.highlight import highlight_pattern, highlighted, words_of

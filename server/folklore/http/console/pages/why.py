@@ -7,6 +7,7 @@ from uuid import UUID
 
 from starlette.responses import Response
 
+from folklore.contract.filters import ALL
 from folklore.contract.recall import (
     ExplainedCandidate,
     ExplainRequest,
@@ -16,7 +17,6 @@ from folklore.contract.recall import (
 )
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit, number_of
-from folklore.memory.context import ALL
 from folklore.ranking.features import group_of
 from folklore.ranking.weights import Ranking, numbers_of
 

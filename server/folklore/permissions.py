@@ -3,18 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
-from folklore.errors import NotFound, RateLimited, Refused
+from folklore.errors import NotFound, Refused
 from folklore.model import Access, Caller, Role
 from folklore.text import names
 
-if TYPE_CHECKING:  # imports the database driver
-    from folklore.db.stores.namespaces import Namespaces
-
-# New namespaces of one principal an hour, by stores into missing ones and by claims of access tokens.
-MAX_NEW = 100
 # Namespaces that an error lists.
 _FEW = 5
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
@@ -101,23 +94,6 @@ def require_owner(caller: Caller, *, dry_run: bool = False) -> None:
         raise Refused(
             "Only the owner of this deployment may do this.",
             hint="It needs a token made with --owner.",
-        )
-
-
-async def require_new_namespace(
-    namespaces: Namespaces, principal: str, now: datetime
-) -> None:
-    """Check that a principal who is not the owner may create a namespace now. One statement. Raises RateLimited."""
-    if (
-        await namespaces.created(author=principal, since=now - timedelta(hours=1))
-        >= MAX_NEW
-    ):
-        hint = (
-            "Store into one of them, or wait; the owner of the server may create more."
-        )
-        raise RateLimited(
-            f"{principal} created {MAX_NEW} namespaces within an hour, which is the most.",
-            hint=hint,
         )
 
 
