@@ -523,3 +523,13 @@ async def test_stored_text_stays_within_its_json_string(client: Client) -> None:
     assert [memory["content"] for memory in answer["memories"]] == [
         hostile.replace("\u2028", "\n")
     ]
+
+
+async def test_a_search_of_words_without_a_hit_does_not_speak_of_meaning(
+    client: Client,
+) -> None:
+    await call(client, "memory_store", content="Invoices are sent on Fridays.")
+
+    answer = await call(client, "search_keywords", query="zebra")
+
+    assert answer["note"] == "Nothing stored here shares a word with the question."

@@ -237,6 +237,8 @@ def _why_empty(search: Search, retrieval: Retrieval) -> str:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
     if not replace(search.scope.filters, negations=None).empty:
         return "Nothing matches within these filters; try without them."
+    if "dense" not in search.branches:
+        return "Nothing stored here shares a word with the question."
     if search.embedder is None:
         return "Nothing stored here shares a word with the question; there is no embedding model to compare meanings."
     return "Nothing stored here shares a word or a meaning with the question."
