@@ -37,7 +37,7 @@ from folklore.contract.hooks import HookRequest
 from folklore.contract.ids import short
 from folklore.contract.memories import ListRequest
 from folklore.engine import Engine
-from folklore.memory.service import Service
+from folklore.memory import Facts, Memory, Service
 from folklore.text.tokens import estimate
 
 _NOTE = re.compile(r"^- \[?([0-9a-f]{8})[ ,]", re.MULTILINE)
@@ -79,10 +79,12 @@ async def at_moment(store_: Store, moment: Moment, sources: dict[str, str]) -> I
     project = moment.namespace
     session_name = str(uuid4())
     service = Service(
-        open=lambda: app.context(app.caller, lambda: project, lambda: project),
-        caller=lambda: app.caller,
-        namespace=lambda: project,
-        usage=lambda: app.usage,
+        Memory(app.open, lambda: app.usage),
+        lambda: Facts(
+            app.caller, app.now(), app.zone, lambda: project, lambda: project
+        ),
+        lambda: app.caller,
+        lambda: project,
     )
     text = (await service.call(moment.request(session_name))).text
     asked = False

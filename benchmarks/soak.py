@@ -24,6 +24,7 @@ from uuid import UUID
 
 import asyncpg
 
+from folklore import memory
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import (
     Changes,
@@ -39,9 +40,7 @@ from folklore.contract.memories import (
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.service import Service
-from folklore.memory.usage import UsageRecorder
+from folklore.memory import Facts, MemoryContext, RequestContext, Service, UsageRecorder
 from folklore.model import Caller, Draft, Link, Memory
 from folklore.text.clean import digest
 from tests.embedders import ByLetter
@@ -343,10 +342,15 @@ async def _open(dsn: str) -> AsyncIterator[MemoryContext]:
 
 
 def _service(library: MemoryContext, caller: Caller) -> Service:
-    async def open_context() -> RequestContext:
-        return RequestContext(library, caller, datetime.now(UTC))
+    async def opened(facts: Facts) -> RequestContext:
+        return RequestContext(library, facts.caller, facts.now)
 
-    return Service(open_context, lambda: caller, lambda: NAMESPACES[0], UsageRecorder)
+    return Service(
+        memory.Memory(opened, UsageRecorder),
+        lambda: Facts(caller, datetime.now(UTC)),
+        lambda: caller,
+        lambda: NAMESPACES[0],
+    )
 
 
 async def soak(dsn: str, processes: int, seconds: float) -> list[str]:

@@ -26,7 +26,7 @@ from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RankingRequest, RecallRequest
 from folklore.contract.requests import Operations
-from folklore.memory.service import Service
+from folklore.memory import Facts, Memory, Service
 from folklore.model import Draft
 
 _FILES = 200
@@ -125,10 +125,12 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
 
 def _service(app: App, copy: WorkingCopy | None) -> Operations:
     service = Service(
-        open=lambda: app.context(app.caller, lambda: "bench", lambda: "bench"),
-        caller=lambda: app.caller,
-        namespace=lambda: "bench",
-        usage=lambda: app.usage,
+        Memory(app.open, lambda: app.usage),
+        lambda: Facts(
+            app.caller, app.now(), app.zone, lambda: "bench", lambda: "bench"
+        ),
+        lambda: app.caller,
+        lambda: "bench",
     )
     if copy is None:
         return service

@@ -21,6 +21,7 @@ from benchmarks.metrics import Sample, interval, mean, recall_at, reciprocal_ran
 from benchmarks.sets import RetrievalSet
 from benchmarks.store import Store, open_store
 from benchmarks.train_ranking import examples, search_for, spaces_of, store_sets, train
+from folklore.memory import Facts
 from folklore.memory.recall.pipeline import run_branches
 from folklore.memory.recall.rank import rank
 from folklore.memory.recall.values import Question as Asked
@@ -99,7 +100,9 @@ async def answers(
     store: Store, given: RetrievalSet, weights: Weights
 ) -> list[dict[str, list[str]]]:
     """Return the sources that each question gets: by default with these weights, and from each plain ranking."""
-    context = await store.app.context(store.app.caller, store.app.namespace)
+    context = await store.app.open(
+        Facts(store.app.caller, store.app.now(), store.app.zone, store.app.namespace)
+    )
     spaces = spaces_of(given)
     (dsn, _), questions = await database_address(store.app.settings), given.sample(None)
     texts = {

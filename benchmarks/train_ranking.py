@@ -22,6 +22,7 @@ from benchmarks.moments import read_cues
 from benchmarks.sets import Question, RetrievalSet, evenly, read_set
 from benchmarks.store import Store, open_store
 from folklore import __version__
+from folklore.memory import Facts
 from folklore.memory.context import RequestContext
 from folklore.memory.recall.pipeline import run_branches, search_of
 from folklore.memory.recall.rank import read_pool
@@ -84,7 +85,7 @@ async def examples(
 ) -> list[Example]:
     """Return the examples of a set: its questions, and as many as asked of a namespace that cannot answer them."""
     app = store.app
-    context = await app.context(app.caller, app.namespace)
+    context = await app.open(Facts(app.caller, app.now(), app.zone, app.namespace))
     spaces = spaces_of(given)
     found = [await _example(context, question, [spaces[name] for name in given.asked(question)], branches)
              for question in given.questions]  # fmt: skip

@@ -28,9 +28,9 @@ from folklore.contract.people import CreatedToken, CreateTokenRequest
 from folklore.contract.recall import SearchRequest
 from folklore.contract.requests import Result, Returns
 from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.operations import operation_of
 from folklore.memory.recall.pipeline import answer
 from folklore.memory.recall.values import Question
-from folklore.memory.service.operations import operation_of
 from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -70,7 +70,7 @@ class Person:
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation as the service does."""
         return cast(
-            "Result", await operation_of(request).use_case()(self.context, request)
+            "Result", await operation_of(request).use_case(self.context, request)
         )
 
     async def create_token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:

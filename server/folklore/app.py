@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from folklore import memory
 from folklore.background import in_background
 from folklore.client.project import project_namespace, working_directory
 from folklore.client.surroundings import local_zone
 from folklore.config import Settings
 from folklore.errors import FolkloreError, still_starting
 from folklore.lazy import Lazy
-from folklore.memory.service import Service
+from folklore.memory import Facts, Memory, Service
 from folklore.model import Caller
 from folklore.new_ids import new_id
 from folklore.ranking.weights import named_presets
@@ -29,14 +30,11 @@ if TYPE_CHECKING:
     from folklore.db.stores.events.usage import UsageEntry
     from folklore.engine import upgrade
     from folklore.jobs import scheduler as jobs
-    from folklore.memory import context as contexts, usage
-    from folklore.memory.context import MemoryContext, RequestContext
+    from folklore.memory import MemoryContext, RequestContext, UsageRecorder
     from folklore.runtime import Runtime
 else:  # they import the database driver or numpy: a server answers tools/list before they are there
     runtime = Lazy("folklore.runtime")
     jobs = Lazy("folklore.jobs.scheduler")
-    contexts = Lazy("folklore.memory.context")
-    usage = Lazy("folklore.memory.usage")
     disk = Lazy("folklore.disk")
     upgrade = Lazy("folklore.engine.upgrade")
 
@@ -88,42 +86,36 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(
+            Memory(self.open, lambda: self.usage),
+            lambda: Facts(
                 self.caller,
+                self.now(),
+                self.zone,
                 self.namespace,
                 self.namespace,
-                project_at=self.project_at,
+                self.project_at,
             ),
-            caller=lambda: self.caller,
-            namespace=self.namespace,
-            usage=lambda: self.usage,
+            lambda: self.caller,
+            self.namespace,
         )
 
-    async def context(
-        self,
-        caller: Caller,
-        namespace: Callable[[], str],
-        project: Callable[[], str | None] = lambda: None,
-        zone: tzinfo | None = None,
-        project_at: Callable[[str], Awaitable[str]] | None = None,
-    ) -> RequestContext:
-        """Return the context of one request, once the parts run; the functions are those of RequestContext.
+    async def open(self, facts: Facts) -> RequestContext:
+        """Return the context of one request, once the parts run.
 
-        `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
-        EngineFailed, ConfigInvalid.
+        Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
         self._used.set()
         parts = await self.ready(None if self._brief else REQUEST_SECONDS)
-        return contexts.RequestContext(
-            memory=parts.memory.view_of(caller.access),
-            caller=caller,
-            now=self.now(),
-            zone=zone or self.zone,
-            namespace=namespace,
-            project=project,
+        return memory.RequestContext(
+            memory=parts.memory.view_of(facts.caller.access),
+            caller=facts.caller,
+            now=facts.now,
+            zone=facts.zone,
+            namespace=facts.namespace,
+            project=facts.project,
             retention=self.retention,
             engine=parts.where,
-            project_at=project_at,
+            project_at=facts.project_at,
             scheduled=lambda: (
                 [job.name for job in self.scheduler.scheduled]
                 if self.settings.jobs.enabled
@@ -135,23 +127,24 @@ class App:
                 names, dry_run=dry_run
             ),
             model_of=lambda given: runtime.model_of(
-                self.settings, given, remote=caller.token is not None
+                self.settings, given, remote=facts.caller.token is not None
             ),
             clock=self.now,
+            report=facts.report,
             moments=self.settings.moments,
             learn_cues=self.settings.learn_cues and not self.settings.read_only,
         )
 
     @cached_property
-    def usage(self) -> usage.UsageRecorder:
+    def usage(self) -> UsageRecorder:
         """The usage record of this process; a read-only one writes nothing to the database."""
         if self.settings.read_only:
-            return usage.UsageRecorder()
+            return memory.UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
             return await (await self.ready()).usage.record(entries)
 
-        return usage.UsageRecorder(usage.UsageQueue(write, session=self.session))
+        return memory.UsageRecorder(memory.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/facts.py)."""
@@ -218,8 +211,7 @@ class App:
         return task.result()
 
     async def _start(self) -> Runtime:
-        for module in ("runtime", "memory.service.operations"):
-            await asyncio.to_thread(import_module, f"folklore.{module}")
+        await asyncio.to_thread(import_module, "folklore.runtime")
         return await runtime.Runtime.start(
             self.settings, self._log_query, brief=self._brief
         )

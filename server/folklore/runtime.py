@@ -29,8 +29,7 @@ from folklore.engine import Engine, OlderData
 from folklore.engine.files import EnginePaths
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
-from folklore.memory.active_model import ActiveModel, Build, ModelSource
-from folklore.memory.context import MemoryContext
+from folklore.memory import ActiveModel, Build, MemoryContext, ModelSource
 from folklore.ranking.weights import named_presets
 
 # Seconds that a store waits for its embeddings, by which similar memories are found, and the end of a process for those

@@ -24,7 +24,7 @@ from folklore.cli import forkserver
 from folklore.cli.main import _COMMANDS
 from folklore.client import forked, local_server as local
 from folklore.client.local_server import LocalServer
-from folklore.memory.service import operations
+from folklore.memory import operations
 from folklore.text.names import former
 from tests.commands import Ran
 from tests.servers import (
@@ -440,11 +440,11 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
     ("modules", "left_out"),
     [
         (
-            "folklore.http.server.local, folklore.memory.service.operations",
+            "folklore.http.server.local, folklore.memory.operations",
             ("mcp", "numpy", "jinja2", "prometheus_client", "rich"),
         ),
         (
-            "folklore.http.server.local, folklore.memory.service.operations",
+            "folklore.http.server.local, folklore.memory.operations",
             (
                 "folklore.text.secrets.key_formats",
                 "folklore.text.hooks.statements",

@@ -16,7 +16,7 @@ from mcp.server.lowlevel.server import HandlerEntry
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
 
 from folklore.mcp import server as production
-from folklore.memory.service import Service
+from folklore.memory import Service
 from tests.conformance.answering import add_answering
 from tests.conformance.asking import add_asking
 

@@ -26,6 +26,7 @@ from folklore.errors import DatabaseUnavailable
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobRun
 from folklore.jobs.scheduler import Lease, Scheduler, cancel
+from folklore.memory import Facts
 from folklore.memory.context import MemoryContext
 from folklore.memory.health.checkup import _jobs
 from tests.background_jobs import DAY, BackgroundJobs
@@ -402,7 +403,7 @@ async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_sta
 
     await person.keep("left by a process that was killed")
     app.start_jobs()
-    await app.context(app.caller, app.namespace)
+    await app.open(Facts(app.caller, app.now(), app.zone, app.namespace))
     await embedded(1)
     await person.keep("imported by a command")
     assert (
@@ -422,7 +423,7 @@ async def test_a_server_runs_the_jobs_that_are_not_optional(
     await Person(MemoryContext.of(database, None)).keep("pending")
 
     app.start_jobs()
-    await app.context(app.caller, app.namespace)
+    await app.open(Facts(app.caller, app.now(), app.zone, app.namespace))
     async with asyncio.timeout(STUCK):
         while (
             "indexes" not in (states := await Jobs(database).all())

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator
+from datetime import UTC, datetime
 from typing import Any
 
 import jsonschema
@@ -13,8 +14,8 @@ from mcp.types import INVALID_PARAMS, Tool
 from folklore.errors import EngineFailed
 from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.tools import TOOLS
+from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import RequestContext
-from folklore.memory.service import Service
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller
 from tests.conftest import connected
@@ -31,20 +32,20 @@ REST = (
 WRITING = ("memory_store", "memory_update", "memory_forget", "memory_relate")
 
 
-async def never() -> RequestContext:
+async def never(_facts: Facts) -> RequestContext:
     await asyncio.Event().wait()
     raise AssertionError
 
 
 def service_of(
-    open_context: Callable[[], Awaitable[RequestContext]] = never,
+    open_context: Callable[[Facts], Awaitable[RequestContext]] = never,
     caller: Caller = Caller("tester"),
 ) -> Service:
     return Service(
-        open=open_context,
-        caller=lambda: caller,
-        namespace=lambda: "notes",
-        usage=UsageRecorder,
+        Memory(open_context, UsageRecorder),
+        lambda: Facts(caller, datetime.now(UTC)),
+        lambda: caller,
+        lambda: "notes",
     )
 
 
@@ -193,7 +194,7 @@ async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(
 
 
 async def test_a_tool_reports_an_unavailable_database_with_the_next_step() -> None:
-    async def down() -> RequestContext:
+    async def down(_facts: Facts) -> RequestContext:
         raise EngineFailed(
             "The database cannot be reached.\nFATAL: a line of its log\n",
             hint="Check that it runs.",
@@ -214,7 +215,7 @@ async def test_a_tool_reports_an_unavailable_database_with_the_next_step() -> No
 
 
 async def test_a_crashed_tool_reveals_nothing_but_its_name() -> None:
-    async def broken() -> RequestContext:
+    async def broken(_facts: Facts) -> RequestContext:
         raise RuntimeError("hunter2-secret in a traceback")
 
     async with connected(build_server(service_of(broken))) as client:

@@ -7,9 +7,9 @@ import pytest
 
 from folklore.contract.recall import RecallRequest
 from folklore.db.sql_loader import statement
+from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import RequestContext
 from folklore.memory.namespaces.kept import with_kept_names
-from folklore.memory.service import Service
 from folklore.memory.usage import UsageRecorder
 from folklore.permissions import role_in
 from tests.memory.auth.test_isolation import holder
@@ -23,14 +23,14 @@ HOSTED = "repo:gitlab.com/acme/shop"
 
 
 def service_of(context: RequestContext) -> Service:
-    async def opened() -> RequestContext:
+    async def opened(_facts: Facts) -> RequestContext:
         return context
 
     return Service(
-        open=opened,
-        caller=lambda: context.caller,
-        namespace=context.namespace,
-        usage=lambda: UsageRecorder(),
+        Memory(opened, lambda: UsageRecorder()),
+        lambda: Facts(context.caller, context.now),
+        lambda: context.caller,
+        context.namespace,
     )
 
 

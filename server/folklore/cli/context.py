@@ -26,7 +26,7 @@ from folklore.contract.lines import Lines
 from folklore.contract.requests import Result, Returns, read_result, result_json
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import InvalidInput
-from folklore.memory.service import Service
+from folklore.memory import Service
 from folklore.phases import phase
 
 logger = log.get_logger(__name__)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING
 
+from folklore import memory
 from folklore.errors import DatabaseUnavailable, InvalidInput
 from folklore.http.current_caller import current_caller
 from folklore.http.requested import (
@@ -19,17 +20,13 @@ from folklore.http.requested import (
     requested_namespace,
     requested_zone,
 )
-from folklore.lazy import Lazy
+from folklore.memory import Facts
 from folklore.model import Caller
 from folklore.permissions import default_namespace, granted_names, role_in
 
 if TYPE_CHECKING:
     from folklore.app import App
-    from folklore.memory.auth import authenticator as authenticators
-    from folklore.memory.auth.console_sessions import ConsoleSessions
-    from folklore.memory.context import RequestContext
-else:  # the user's server, which starts while a hook waits for it, needs no tokens
-    authenticators = Lazy("folklore.memory.auth.authenticator")
+    from folklore.memory import ConsoleSessions, TokenAuthenticator
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +34,7 @@ class Callers:
     """Who calls, by what the listener of a request asks for. What is answered to others, the middleware knows."""
 
     app: App
-    authenticator: Callable[[], authenticators.TokenAuthenticator]
+    authenticator: Callable[[], TokenAuthenticator]
     sessions: Callable[[], ConsoleSessions]
 
     def this_user(self) -> Caller:
@@ -55,8 +52,7 @@ class Callers:
 
     def invited(self) -> Caller:
         """Return the caller who exchanges an invitation, and may do nothing else."""
-        invited = authenticators.INVITED
-        return replace(invited, may_write=self.app.caller.may_write)
+        return replace(memory.INVITED, may_write=self.app.caller.may_write)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,19 +66,25 @@ class RequestFacts:
     app: App
     own_namespace: str | None = None
 
-    async def context(self) -> RequestContext:
-        """Return the context of the request. Raises Unavailable, and InvalidInput for a name that is not valid."""
+    def current(self) -> Facts:
+        """Return the facts of the request. Raises Unavailable, and InvalidInput for a name that is not valid."""
         caller = _identified()
+        now = self.app.now()
         if current_listener().is_own:
-            return await self.app.context(
+            return Facts(
                 caller,
-                self.namespace,
-                self.namespace,
+                now,
                 requested_zone() or self.app.zone,
+                namespace=self.namespace,
+                project=self.namespace,
                 project_at=self._project_at,
             )
-        return await self.app.context(
-            caller, self.namespace, self._named, requested_zone() or self._zone
+        return Facts(
+            caller,
+            now,
+            requested_zone() or self._zone,
+            namespace=self.namespace,
+            project=self._named,
         )
 
     def namespace(self) -> str:

@@ -19,7 +19,7 @@ import jwt
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated
 from folklore.http.issuer_keys import IssuerKeys
-from folklore.memory.auth.tokens import ExternalIdentity
+from folklore.memory import ExternalIdentity
 from folklore.text.clean import clean
 
 # Key pairs only: a shared secret that checks signatures could also make them, and "none" is no signature.

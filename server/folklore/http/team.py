@@ -8,22 +8,18 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from folklore import memory
 from folklore.app import App
 from folklore.db.stores.events.audit import NOWHERE, audit_entry
 from folklore.errors import FolkloreError
 from folklore.http.current_caller import current_caller
 from folklore.http.facts import RequestFacts
 from folklore.http.requested import current_listener
-from folklore.lazy import Lazy
-from folklore.memory.auth.denial_log import Denial, DenialLog
-from folklore.memory.auth.token_watch import TokenWatch
-from folklore.memory.service import Service
+from folklore.memory import Denial, DenialLog, Memory, Service, TokenWatch
 from folklore.model import Caller
 
 if TYPE_CHECKING:
-    from folklore.memory.auth import authenticator as authenticators
-else:  # the user's server, which starts while a hook waits for it, needs no tokens
-    authenticators = Lazy("folklore.memory.auth.authenticator")
+    from folklore.memory import Issuer, TokenAuthenticator
 
 
 @dataclass(frozen=True)
@@ -34,14 +30,14 @@ class Team:
     service: Service
     denials: DenialLog
     watch: TokenWatch
-    issuer: authenticators.Issuer | None
+    issuer: Issuer | None
     require_local: Callable[[], None]
 
     @classmethod
     def of(
         cls,
         app: App,
-        issuer: authenticators.Issuer | None = None,
+        issuer: Issuer | None = None,
         require_local: Callable[[], None] = lambda: None,
         own_namespace: str | None = None,
     ) -> Team:
@@ -53,9 +49,9 @@ class Team:
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
                 return
-            memory = await app.memory()
+            context = await app.memory()
             name = denial.namespace
-            namespaces = [] if name is None else await memory.namespaces.find([name])
+            namespaces = [] if name is None else await context.namespaces.find([name])
             place = namespaces[0].id if namespaces else NOWHERE
             values: dict[str, Any] = {
                 "outcome": denial.outcome,
@@ -66,7 +62,7 @@ class Team:
             entry = audit_entry(
                 denial.action, caller=denial.caller, namespace=place, **values
             )
-            await memory.database.rows("audit/insert", **entry)
+            await context.database.rows("audit/insert", **entry)
 
         def denied(operation: str, error: FolkloreError) -> None:
             if not current_listener().is_own:  # nobody denies this user anything
@@ -74,16 +70,15 @@ class Team:
 
         denials = DenialLog(record)
         facts = RequestFacts(app, own_namespace)
-        service = Service(
-            facts.context, current_caller, facts.namespace, lambda: app.usage, denied
-        )
+        whole = Memory(app.open, lambda: app.usage, denied)
+        service = Service(whole, facts.current, current_caller, facts.namespace)
         watch = TokenWatch(app.memory, app.now)
         return cls(app, service, denials, watch, issuer, require_local)
 
     @cached_property
-    def authenticator(self) -> authenticators.TokenAuthenticator:
+    def authenticator(self) -> TokenAuthenticator:
         """What finds the caller of a token."""
-        return authenticators.TokenAuthenticator(
+        return memory.TokenAuthenticator(
             self.app.memory,
             demand=self.app.settings.http.authentication,
             local=lambda: self.app.caller,

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, suppress
 from dataclasses import asdict
 from functools import partial
-from typing import TYPE_CHECKING
 
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -25,14 +24,7 @@ from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import failure
 from folklore.http.listener import Listener
 from folklore.http.requested import current_listener
-from folklore.lazy import Lazy
-from folklore.memory.auth.token_watch import TokenWatch
-from folklore.memory.service import Service
-
-if TYPE_CHECKING:
-    from folklore.memory.transfer import importer
-else:  # most servers are started for something else
-    importer = Lazy("folklore.memory.transfer.importer")
+from folklore.memory import Service, TokenWatch
 
 # At once: an export holds a connection to the database for as long as its reader takes.
 _EXPORTS = 2
@@ -172,7 +164,8 @@ class Imports:
             async with asyncio.timeout(_PATIENCE):
                 request = read_request(ImportRequest, await anext(lines, b""))
             chunks = ([decoded(line)] async for line in lines)
-            await importer.import_chunks(await self._service.open(), chunks, request)
+            service = self._service
+            await service.memory.import_chunks(chunks, request, service.facts())
         finally:
             running -= Counter([name])
         return asdict(request.report)

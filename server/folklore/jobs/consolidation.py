@@ -7,32 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.db.stores.memories import PreparedMemory
+from folklore import memory
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import (
     ExistingReflection,
-    Member,
     Reflection,
     Reflections,
     Sources,
 )
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.lazy import NDArray, numpy as np
-from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_pieces
-from folklore.memory.records.store import embed
-from folklore.memory.validation import check_draft
-from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
-from folklore.new_ids import new_id
-from folklore.text.clean import digest
-from folklore.text.gist import gist, keywords, shared_words
+from folklore.model import DEFAULT_LANGUAGE
 
 # The newest memories of a namespace that are compared with each other: 20,000 take 20 MB and some seconds.
 _MOST_COMPARED = 20_000
@@ -173,7 +163,7 @@ async def apply_plan(
     for clusters in _batches(plan.make):
         batch = await _compose(run, namespace, clusters)
         if batch:
-            vectors = await embed(
+            vectors = await memory.embed(
                 run.context, [one.prepared.draft.content for one in batch]
             )
             language = next(iter(namespace.languages), DEFAULT_LANGUAGE)
@@ -196,57 +186,15 @@ async def _compose(
     ids = [id_ for cluster in clusters for id_ in cluster.ids]
     rows = await Reflections(run.database).members(namespace=namespace.id, ids=ids)
     members = {member.id: member for member in rows}
-    return [
-        await _reflection(
-            run, namespace, cluster, [members[id_] for id_ in cluster.ids]
-        )
-        for cluster in clusters
-        if members.keys() >= set(cluster.ids)
-    ]
-
-
-async def _reflection(
-    run: JobRun, namespace: NamespaceInfo, cluster: Cluster, members: Sequence[Member]
-) -> Reflection:
-    ordered = sorted(members, key=lambda member: (member.happened, member.id))
-    texts = [member.content for member in ordered]
-    words = await _keywords(run, namespace, texts)
-    draft = Draft(
-        content=gist(texts, words),
-        kind="reflection",
-        language=Counter(sorted(member.language for member in ordered)).most_common(1)[
-            0
-        ][0],
-        occurred_at=max(member.happened for member in ordered),
-        metadata={"members": len(ordered), "keywords": words},
-        idempotency_key=cluster.key,
-    )
-    checked = check_draft(draft, prefix="", now=run.now(), zone=UTC)
-    return Reflection(
-        PreparedMemory(new_id(), checked, digest(checked.content)),
-        cluster.ids,
-        cluster.digests,
-    )
-
-
-async def _keywords(
-    run: JobRun, namespace: NamespaceInfo, texts: Sequence[str]
-) -> list[str]:
-    """Return the words that the texts share, weighted by their rarity in the namespace. One statement."""
-    shared = shared_words(texts)
-    words = list(shared)
-    if not words:
-        return []
-    scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
-    analysed, in_scope = await read_pieces(
-        run.context, run.context.statements, scope, words, namespace.languages
-    )
-    pieces = {place: analysed[word] for place, word in enumerate(words)}
-    query = lexemes_of(
-        pieces, in_scope, (), several=len(namespace.languages) > 1, former=False
-    )
-    rarity = dict(zip(words, rarities(query, len(words)), strict=True))
-    return keywords(shared, rarity)
+    made = []
+    for cluster in clusters:
+        if members.keys() >= set(cluster.ids):
+            sources = [members[id_] for id_ in cluster.ids]
+            prepared = await memory.compose_reflection(
+                run.context, namespace, sources, cluster.key, run.now()
+            )
+            made.append(Reflection(prepared, cluster.ids, cluster.digests))
+    return made
 
 
 def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -16,7 +16,7 @@ from folklore.db.stores.upkeep.maintenance import Maintenance, UsedMemory
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
-from folklore.memory.models.backfill import Backfill, Pace
+from folklore.memory import Backfill, Pace
 
 _MINUTES = timedelta(minutes=5)
 _HOUR = timedelta(hours=1)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.memory.context import MemoryContext
+from folklore.memory import MemoryContext
 from folklore.model import Caller
 
 if TYPE_CHECKING:

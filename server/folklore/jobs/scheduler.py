@@ -19,7 +19,7 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
-from folklore.memory.context import MemoryContext
+from folklore.memory import MemoryContext
 from folklore.model import JobOutcome, JobState
 
 log = get_logger(__name__)

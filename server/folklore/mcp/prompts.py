@@ -14,7 +14,7 @@ from mcp.types import (
 
 from folklore.contract.review import ReviewRequest
 from folklore.errors import FolkloreError
-from folklore.memory.service import Service
+from folklore.memory import Service
 from folklore.text.hooks.marks import json_text
 
 PROMPTS = (

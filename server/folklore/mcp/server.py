@@ -20,7 +20,7 @@ from folklore.mcp import prompts, resources
 from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.spans import Spans
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
-from folklore.memory.service import Service
+from folklore.memory import Service
 from folklore.permissions import may_write_somewhere
 from folklore.text.hooks.marks import json_text
 
@@ -123,7 +123,7 @@ class _Handlers:
             log.exception("tool_crashed %s", tool.name)
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
-            self._service.usage().metrics.called(
+            self._service.memory.usage().metrics.called(
                 tool.name, outcome, perf_counter() - started
             )
         anchors = keeper.meta if ANCHORS in meta else None

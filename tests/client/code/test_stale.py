@@ -17,8 +17,8 @@ from folklore.client.surroundings import working_copy as working_copy_of
 from folklore.config import Settings
 from folklore.contract.anchors import ANCHORS
 from folklore.mcp.server import build_server
+from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import MemoryContext
-from folklore.memory.service import Service
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
@@ -345,12 +345,16 @@ async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(
         )
         head = here.commit({"src/ferry.py": "one o'clock\n"})
         elsewhere = Service(
-            open=lambda: app_here.context(
-                app_here.caller, app_here.namespace, app_here.namespace
+            Memory(app_here.open, lambda: app_here.usage),
+            lambda: Facts(
+                app_here.caller,
+                app_here.now(),
+                app_here.zone,
+                app_here.namespace,
+                app_here.namespace,
             ),
-            caller=lambda: app_here.caller,
-            namespace=app_here.namespace,
-            usage=lambda: app_here.usage,
+            lambda: app_here.caller,
+            app_here.namespace,
         )
         async with connected(build_server(elsewhere)) as other:
             await called(

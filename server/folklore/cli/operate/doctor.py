@@ -50,11 +50,15 @@ from folklore.embedding.factory import (
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
-from folklore.memory.active_model import ActiveModel, ModelSource
-from folklore.memory.auth.tokens import authenticate
-from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.namespaces.kept import kept_name
-from folklore.memory.service.operations import operation_of
+from folklore.memory import (
+    ActiveModel,
+    MemoryContext,
+    ModelSource,
+    RequestContext,
+    authenticate,
+    kept_name,
+    operation_of,
+)
 from folklore.model import Answer, Caller, Draft
 from folklore.runtime import backup_folder, database_address
 
@@ -350,7 +354,7 @@ async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
 
 
 async def _call(context: RequestContext, request: Any) -> Any:
-    return await operation_of(request).use_case()(context, request)
+    return await operation_of(request).use_case(context, request)
 
 
 async def _disk(exam: Examination) -> str:

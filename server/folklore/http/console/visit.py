@@ -17,7 +17,7 @@ from folklore.contract.requests import Result, Returns
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.http.console.render import html, static_version
 from folklore.http.error_responses import failure
-from folklore.memory.service import Service
+from folklore.memory import Service
 from folklore.model import Caller
 
 # Where a script sends the form token; a form has it in a field.

@@ -23,7 +23,7 @@ from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.http.limits import IMPORT_PATH
 from folklore.http.transfers import Body, Exports, Imports
-from folklore.memory.service import Service
+from folklore.memory import Service
 from folklore.phases import Advance
 
 # What nginx logs for a client that left before its answer.

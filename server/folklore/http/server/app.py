@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from folklore import telemetry
+from folklore import memory, telemetry
 from folklore.app import App
 from folklore.config import OAuthSettings
 from folklore.errors import Unauthenticated
@@ -51,10 +51,8 @@ if TYPE_CHECKING:
     from folklore.http import oauth
     from folklore.http.console.pages import routes as console
     from folklore.http.server import mcp_routes, metrics
-    from folklore.memory.auth import console_sessions
 else:  # the user's server, which is waited for, needs them when a session calls or a console is opened
     console = Lazy("folklore.http.console.pages.routes")
-    console_sessions = Lazy("folklore.memory.auth.console_sessions")
     mcp_routes = Lazy("folklore.http.server.mcp_routes")
     metrics = Lazy("folklore.http.server.metrics")
     oauth = Lazy("folklore.http.oauth")
@@ -138,8 +136,8 @@ class _Parts:
         return Team.of(self.app, issuer, _require_local(self.network), own_namespace)
 
     @cached_property
-    def sessions(self) -> console_sessions.ConsoleSessions:
-        return console_sessions.ConsoleSessions(
+    def sessions(self) -> memory.ConsoleSessions:
+        return memory.ConsoleSessions(
             self.app.memory,
             self.team.authenticator,
             lambda: self.app.caller,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from folklore import memory
 from folklore.app import App
 from folklore.background import in_background
 from folklore.errors import FolkloreError
@@ -20,18 +21,16 @@ from folklore.http.limits import Limits
 from folklore.http.listener import Admits, Listener
 from folklore.http.mcp_clients import MCP_PATH
 from folklore.lazy import Lazy
-from folklore.memory.service import Service
+from folklore.memory import Service
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
     from folklore.http.server import mcp_routes
     from folklore.mcp import server as mcp_server
-    from folklore.memory.service import operations
 else:  # the libraries of MCP are two fifths of what a server imports, and hooks need none of them
     mcp_routes = Lazy("folklore.http.server.mcp_routes")
     mcp_server = Lazy("folklore.mcp.server")
-    operations = Lazy("folklore.memory.service.operations")
 
 # How long MCP, which no session has called yet, leaves the processor to the start and to what comes first then.
 _START_SECONDS = 5.0
@@ -112,7 +111,7 @@ class LaterMcp:
         if not ended.done():
             try:
                 if self._network.admits is not Admits.TOKENS:
-                    await asyncio.to_thread(operations.import_all)
+                    await asyncio.to_thread(memory.import_all)
                 self._streamable = await asyncio.to_thread(self._application)
                 gc.freeze()  # what is imported is no garbage
                 router = self._streamable.router

@@ -25,7 +25,7 @@ from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import Path, refusal
 from folklore.http.limits import STREAM_PATH, Limits
 from folklore.http.mcp_clients import OAUTH_PATHS, no_oauth
-from folklore.memory.auth.token_watch import TokenWatch
+from folklore.memory import TokenWatch
 
 
 def streamable_http(

@@ -34,7 +34,7 @@ from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import failure
 from folklore.http.server.peers import FORWARDED
 from folklore.log import get_logger
-from folklore.memory.usage import CallMetrics
+from folklore.memory import CallMetrics
 from folklore.model import Answer
 
 # They would be one more line for each metric, which nothing here uses.

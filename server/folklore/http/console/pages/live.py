@@ -17,9 +17,7 @@ from folklore.http.console.visit import Visit
 from folklore.http.current_caller import calling
 from folklore.http.error_responses import refusal
 from folklore.http.team import Team
-from folklore.memory.auth.console_sessions import ConsoleSessions
-from folklore.memory.pagination import Feed
-from folklore.memory.records.activity import new_events
+from folklore.memory import ConsoleSessions, Feed, new_events
 from folklore.model import Caller
 from folklore.permissions import role_in
 

@@ -17,7 +17,6 @@ from folklore.contract.transfer import ImportRequest
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit
 from folklore.memory.transfer.formats.line import json_lines
-from folklore.memory.transfer.importer import import_lines
 from folklore.model import Namespace, Role
 from folklore.permissions import require_owner, role_in
 
@@ -129,9 +128,8 @@ async def import_file(visit: Visit) -> Response:
             "dry_run": dry_run,
         }
     )
-    await import_lines(
-        await visit.service.open(), json_lines(io.BytesIO(content.encode())), request
-    )
+    lines = json_lines(io.BytesIO(content.encode()))
+    await visit.service.memory.import_lines(lines, request, visit.service.facts())
     return await visit.render(
         "import.html",
         report=request.report,

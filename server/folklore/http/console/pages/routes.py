@@ -46,8 +46,7 @@ from folklore.http.error_responses import Path
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
-from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
-from folklore.memory.service import Service
+from folklore.memory import ConsoleSessions, Service, form_token
 from folklore.text import names
 
 Endpoint = Callable[[Request], Awaitable[Response]]

@@ -9,7 +9,7 @@ from folklore.http.console.guard import Visitor, next_address, set_cookie
 from folklore.http.console.visit import Visit, open_page, read_form, redirection
 from folklore.http.error_responses import failure
 from folklore.http.team import Team
-from folklore.memory.auth.console_sessions import ConsoleSessions
+from folklore.memory import ConsoleSessions
 
 _BAD_LINK = "This link was used before, or it is older than two minutes."
 _NEW_LINK = "`folklore open` makes a new one."
