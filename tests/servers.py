@@ -7,7 +7,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +17,7 @@ import httpx
 import structlog
 import uvicorn
 from mcp import Client, StdioServerParameters
+from starlette.types import ASGIApp
 
 from folklore.app import App
 from folklore.config import Settings
@@ -198,13 +199,18 @@ class _Inner(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(settings: Settings) -> AsyncIterator[str]:
-    """Give the URL of a server in this process, for tests of its clients: it starts in a fraction of the time."""
+async def serving(
+    settings: Settings, within: Callable[[ASGIApp], ASGIApp] = lambda app: app
+) -> AsyncIterator[str]:
+    """Give the URL of a server in this process, for tests of its clients: it starts in a fraction of the time.
+
+    `within` puts the application into another one, which sees what goes in and out.
+    """
     with (
         socket.create_server(("127.0.0.1", 0)) as listening,
         structlog.testing.capture_logs(),
     ):
-        app = build_app(App(settings), by_token("127.0.0.1"))
+        app = within(build_app(App(settings), by_token("127.0.0.1")))
         server = _Inner(uvicorn.Config(app, lifespan="on", ws="none", log_config=None))
         task = asyncio.create_task(server.serve([listening]))
         while not server.started:

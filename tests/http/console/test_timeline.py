@@ -11,14 +11,19 @@ from typing import Any
 from urllib.parse import urljoin
 from uuid import uuid4
 
+import asyncpg
 import httpx
 import pytest
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from folklore.config import Settings
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
+from folklore.memory.context import MemoryContext
 from folklore.memory.usage import query_digest
 from folklore.model import Draft, Relation
 from folklore.new_ids import new_id
-from tests.team import Team
+from tests.servers import serving
+from tests.team import Team, root
 from tests.visitor import Visitor, texts, visiting
 from tests.waiting import STUCK
 
@@ -429,6 +434,97 @@ async def test_the_filters_of_the_page_hold_for_its_stream(
 
 
 @pytest.mark.parametrize("signed_out", [False, True])
+@dataclass
+class HeldStreams:
+    """Live feeds that have read their first events and begin when they may; `ended` is set when one has ended."""
+
+    holding: bool = False
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    may_begin: asyncio.Event = field(default_factory=asyncio.Event)
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def within(self, app: ASGIApp) -> ASGIApp:
+        """Put an application into one that holds the streams which open while `holding`."""
+
+        async def watched(scope: Scope, receive: Receive, send: Send) -> None:
+            async def sent(message: Message) -> None:
+                if held and message["type"] == "http.response.start":
+                    self.begun.set()
+                    await self.may_begin.wait()
+                await send(message)
+
+            is_stream = scope.get("path", "").endswith("/live")
+            held = is_stream and self.holding
+            await app(scope, receive, sent)
+            if is_stream:
+                self.ended.set()
+
+        return watched
+
+
+@pytest.fixture
+def streams() -> HeldStreams:
+    return HeldStreams()
+
+
+@pytest.fixture
+async def owner_here(
+    settings: Settings, streams: HeldStreams
+) -> AsyncIterator[Visitor]:
+    """The owner at a server in this process."""
+    async with serving(settings, streams.within) as url, visiting(url) as visitor:
+        yield visitor
+
+
+async def first_texts(visitor: Visitor) -> list[str]:
+    async with live(visitor) as stream:
+        return await stream.texts()
+
+
+async def test_a_stream_gives_what_happens_between_its_first_look_and_its_beginning(
+    owner_here: Visitor, streams: HeldStreams, library: MemoryContext
+) -> None:
+    person = root(library)
+    await person.keep("Before.")
+    async with live(owner_here) as earlier:
+        await person.keep("While one is open.")
+        assert await earlier.texts() == ["While one is open."]
+        streams.holding = True
+        later = asyncio.create_task(first_texts(owner_here))
+        await streams.begun.wait()
+        await person.keep("While the other begins.")
+        assert await earlier.texts() == ["While the other begins."]
+        streams.may_begin.set()
+        assert await later == ["While the other begins."]
+
+
+async def test_a_stream_that_begins_as_the_last_one_ends_gives_what_happens(
+    owner_here: Visitor,
+    streams: HeldStreams,
+    library: MemoryContext,
+    connection: asyncpg.Connection,
+) -> None:
+    person = root(library)
+    await person.keep("Before.")
+    async with live(owner_here):
+        streams.holding = True
+        later = asyncio.create_task(first_texts(owner_here))
+        await streams.begun.wait()
+        # The look for new events of the first stream takes longer than that stream.
+        looking = connection.transaction()
+        await looking.start()
+        await connection.execute("lock table usage in access exclusive mode")
+        while not await connection.fetchval(
+            "select count(*) from pg_locks where not granted"
+        ):
+            await asyncio.sleep(0.01)
+    await streams.ended.wait()
+    streams.may_begin.set()
+    await looking.rollback()
+    await person.keep("After the first one.")
+    assert await later == ["After the first one."]
+
+
 async def test_a_stream_ends_with_its_token_and_with_its_session(
     team: Team, harbour: str, payroll: str, signed_out: bool
 ) -> None:

@@ -104,8 +104,8 @@ class LiveFeed:
             # Without a cursor the stream begins after the latest events.
             yield _ALIVE if request.after is None else await _message(visit, first)
             request = request.model_copy(update={"after": first.after})
-            if first.more:
-                listener.woken.set()
+            # What happened between the first read and now woke other streams only.
+            listener.woken.set()
             while True:
                 woken = await listener.wait()
                 try:
@@ -152,13 +152,14 @@ class LiveFeed:
             yield
         finally:
             self._listeners.discard(listener)
-            if not self._listeners and self._watching is not None:
-                self._watching.cancel()
 
     async def _watch(self) -> None:
-        """Look for new events for all streams."""
+        """Look for new events for all streams, until there are none.
+
+        It ends by itself: a task that was cancelled goes on for some time, in which a new stream would count on it.
+        """
         feed: Feed | None = None
-        while True:
+        while self._listeners:
             with suppress(Unavailable):
                 names, feed = await new_events(
                     await self._team.app.memory(), feed, self._team.app.now()
