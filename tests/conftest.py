@@ -7,6 +7,7 @@ Citus the template is distributed, and copied on every node.
 
 import asyncio
 import functools
+import gzip
 import os
 import shlex
 import signal
@@ -47,6 +48,8 @@ from tests.temporary_engine import temporary_engine
 from tests.waiting import STUCK
 
 _STARTED = time.monotonic()
+# Its schema.sql, and the rows of folklore_migrations that it wrote.
+_TRIAL_STORE = Path(__file__).parent / "db" / "trial_store.sql.gz"
 _PROGRESS_SECONDS = 10.0
 
 # `make test-console` installs playwright, and the other targets do without its 170 MB.
@@ -299,6 +302,15 @@ async def empty_database_url(cluster: Cluster) -> AsyncIterator[str]:
     """A database without our schema."""
     async with cluster.new_database() as name:
         yield cluster.address(name)
+
+
+@pytest.fixture
+async def trial_database_url(empty_database_url: str) -> str:
+    """A database as the last trial version left it: before schema.sql made databases."""
+    connection = await asyncpg.connect(empty_database_url)
+    await connection.execute(gzip.decompress(_TRIAL_STORE.read_bytes()).decode())
+    await connection.close()
+    return empty_database_url
 
 
 @pytest.fixture

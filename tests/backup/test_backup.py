@@ -37,7 +37,14 @@ from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RecallRequest
 from folklore.db.database import Moment
 from folklore.db.databases import Databases, _beginning, _named, address_of
-from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
+from folklore.errors import (
+    Conflict,
+    InvalidInput,
+    NotFound,
+    Refused,
+    SchemaAhead,
+    SchemaBehind,
+)
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
 from folklore.model import Draft
@@ -303,6 +310,15 @@ async def test_a_backup_of_a_newer_version_is_refused(
     manifest["folklore_backup"] = 3
     with pytest.raises(InvalidInput, match="newer Folklore"):
         Archive.read(copy_of(archive, manifest))
+
+
+async def test_a_backup_of_an_early_trial_version_is_refused(
+    store: Store, archive: Archive
+) -> None:
+    manifest = manifest_of(archive)
+    manifest["contents"]["migrations"] = ["0001_schema.sql", "0002_packed_postings.sql"]
+    with pytest.raises(SchemaBehind, match=r"This backup .* folklore export"):
+        await restore(store, Archive.read(copy_of(archive, manifest)))
 
 
 async def test_two_restores_at_a_time_exclude_each_other(

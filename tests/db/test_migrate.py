@@ -1,4 +1,4 @@
-"""Migrations: each is applied once, and a database that another version made is refused."""
+"""Migrations: each is applied once, to what an earlier version made, or that is refused with the next step."""
 
 import asyncio
 import sys
@@ -16,6 +16,7 @@ from folklore.db.migrate import (
     migrations,
     pending,
     require_versions,
+    schema,
 )
 from folklore.errors import DatabaseUnavailable, SchemaBehind
 from folklore.memory.context import MemoryContext
@@ -27,6 +28,22 @@ async def empty(empty_database_url: str) -> AsyncIterator[asyncpg.Connection]:
     connection = await asyncpg.connect(empty_database_url)
     yield connection
     await connection.close()
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Migration:
+    """A migration that a later version brings."""
+    later = Migration("9998_later.sql", "create table later (id uuid);")
+    monkeypatch.setattr(room, "migrations", lambda: (*migrations(), later))
+    return later
+
+
+async def recorded(connection: asyncpg.Connection) -> dict[str, str]:
+    """Return the checksums that a database recorded, by name."""
+    rows = await connection.fetch(
+        "select name, checksum from folklore_migrations order by name <> 'schema.sql', name"
+    )
+    return {row["name"]: row["checksum"] for row in rows}
 
 
 async def test_six_processes_that_migrate_a_new_database_at_once_apply_it_once(
@@ -47,24 +64,99 @@ async def test_six_processes_that_migrate_a_new_database_at_once_apply_it_once(
         (await process.communicate())[0].decode().strip() for process in processes
     ]
 
-    everything = str([migration.name for migration in migrations()])
     assert [process.returncode for process in processes] == [0] * 6
-    assert sorted(printed) == sorted([everything] + ["[]"] * 5)
-    assert await empty.fetchval("select count(*) from folklore_migrations") == len(
-        migrations()
-    )
+    assert sorted(printed) == sorted(["['schema.sql']"] + ["[]"] * 5)
+    assert await recorded(empty) == {
+        migration.name: migration.checksum for migration in [schema(), *migrations()]
+    }
 
 
 async def test_pending_names_what_is_missing_and_changes_nothing(
     empty_database_url: str, empty: asyncpg.Connection
 ) -> None:
-    names = [migration.name for migration in migrations()]
-
-    assert await pending(empty_database_url) == names
+    assert await pending(empty_database_url) == ["schema.sql"]
     assert await empty.fetchval("select to_regclass('memories')") is None
 
     await migrate(empty_database_url)
     assert await pending(empty_database_url) == []
+
+
+async def test_a_later_migration_changes_what_an_earlier_schema_made_and_no_new_database(
+    database_url: str,
+    connection: asyncpg.Connection,
+    empty_database_url: str,
+    empty: asyncpg.Connection,
+    later: Migration,
+) -> None:
+    assert await pending(database_url) == [later.name]
+    assert await migrate(database_url) == [later.name]
+    assert await migrate(database_url) == []
+    assert await migrate(empty_database_url) == ["schema.sql"]
+    assert await migrate(empty_database_url) == []
+
+    assert await connection.fetchval("select to_regclass('later')") == "later"
+    # schema.sql would have the table, if it were true
+    assert await empty.fetchval("select to_regclass('later')") is None
+    assert (await recorded(connection))[later.name] == later.checksum
+    assert await recorded(empty) == await recorded(connection)
+
+
+async def test_a_store_of_the_last_trial_version_becomes_one_of_schema_sql(
+    trial_database_url: str, empty: asyncpg.Connection, database_url: str
+) -> None:
+    renamed = await empty.fetchval(
+        "select applied_at from folklore_migrations where name = '0011_plain_tags.sql'"
+    )
+    names = ["schema.sql", *(migration.name for migration in migrations())]
+
+    assert await pending(trial_database_url) == names
+    assert await migrate(trial_database_url) == names
+    assert await migrate(trial_database_url) == []
+
+    assert list(await recorded(empty)) == names
+    # From then on projects have the names of today.
+    assert renamed == await empty.fetchval(
+        "select applied_at from folklore_migrations where name = 'schema.sql'"
+    )
+
+
+async def test_a_store_of_the_last_trial_version_keeps_its_memories(
+    trial_database_url: str, empty: asyncpg.Connection
+) -> None:
+    await empty.execute(
+        """
+        insert into namespaces (id, name, created_at, created_by)
+        values ('01900000-0000-7000-8000-000000000000', 'notes', now(), 'tester');
+        insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
+        values ('01900000-0000-7000-8000-000000000000', gen_random_uuid(), 'The on-call rota uses Postgres17.',
+            'note', 'tester', 'english', now(), now(), '');
+        insert into fresh_words (namespace_id, memory_id, length, words, frequencies)
+        select m.namespace_id, m.id, folklore_length(m.search), string_agg(int4send(named.word), ''),
+            string_agg(int2send(named.frequency), '')
+        from memories m, folklore_named_words(m.search, m.created_at) named
+        group by m.namespace_id, m.id;
+        """
+    )
+
+    await migrate(trial_database_url)
+
+    async with Database(trial_database_url) as database:
+        reader = Person(MemoryContext.of(database, None))
+        await reader.keep("Postgres of the mirror is read only.")
+        assert contents(await reader.search("oncall")) == [
+            "The on-call rota uses Postgres17."
+        ]
+        assert len(contents(await reader.search("postgres"))) == 2
+
+
+async def test_a_role_that_may_not_adopt_a_store_is_told_so(
+    trial_database_url: str, empty: asyncpg.Connection
+) -> None:
+    joint = "&" if "?" in trial_database_url else "?"
+    limited = f"{trial_database_url}{joint}role=pg_read_all_data"
+
+    with pytest.raises(SchemaBehind, match=r"lacks schema\.sql, which this role may"):
+        await migrate(limited)
 
 
 async def test_a_database_of_a_newer_folklore_is_refused(
@@ -82,15 +174,17 @@ async def test_a_database_of_a_newer_folklore_is_refused(
 
 
 @pytest.mark.parametrize("check", [migrate, pending])
-async def test_a_database_of_an_unreleased_version_is_refused_with_the_commands_that_carry_it_over(
+@pytest.mark.parametrize("last", ["0001_memories.sql", "0015_learned_cues.sql"])
+async def test_a_database_of_an_early_trial_version_is_refused_with_the_commands_that_carry_it_over(
     check: Callable[[str], Awaitable[list[str]]],
+    last: str,
     empty_database_url: str,
     empty: asyncpg.Connection,
 ) -> None:
     await empty.execute(
-        "create table folklore_migrations (name text primary key, checksum text not null, applied_at timestamptz);"
-        "insert into folklore_migrations values ('0001_memories.sql', 'x', now()), ('0002_relations.sql', 'y', now())"
+        "create table folklore_migrations (name text primary key, checksum text not null, applied_at timestamptz)"
     )
+    await empty.execute("insert into folklore_migrations values ($1, 'x', now())", last)
 
     with pytest.raises(
         SchemaBehind,
@@ -99,36 +193,51 @@ async def test_a_database_of_an_unreleased_version_is_refused_with_the_commands_
         await check(empty_database_url)
 
     assert await empty.fetchval("select to_regclass('memories')") is None
+    assert list(await recorded(empty)) == [last]
 
 
 async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(
-    database_url: str, connection: asyncpg.Connection
+    database_url: str, connection: asyncpg.Connection, later: Migration
 ) -> None:
-    first = migrations()[0].name
+    await migrate(database_url)
     await connection.execute(
-        "update folklore_migrations set checksum = 'another' where name = $1", first
+        "update folklore_migrations set checksum = 'another' where name = $1",
+        later.name,
     )
 
-    with pytest.raises(DatabaseUnavailable, match=f"{first} differs"):
+    with pytest.raises(DatabaseUnavailable, match=f"{later.name} differs"):
         await migrate(database_url)
 
 
 async def test_a_failed_migration_is_rolled_back(
-    empty_database_url: str, empty: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+    database_url: str, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Migration(
-        "0002_broken.sql", "create table half (id uuid); select missing();"
+        "9998_broken.sql", "create table half (id uuid); select missing();"
     )
-    monkeypatch.setattr(room, "migrations", lambda: [*migrations()[:1], broken])
+    monkeypatch.setattr(room, "migrations", lambda: (*migrations(), broken))
+
+    with pytest.raises(DatabaseUnavailable, match="UndefinedFunction"):
+        await migrate(database_url)
+
+    assert await connection.fetchval("select to_regclass('half')") is None
+    assert broken.name not in await recorded(connection)
+    assert await connection.fetchval("select pg_try_advisory_lock($1)", room._LOCK), (
+        "the lock was released"
+    )
+
+
+async def test_a_failed_creation_of_the_tables_leaves_the_database_empty(
+    empty_database_url: str, empty: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Migration("schema.sql", f"{schema().sql}; select missing();")
+    monkeypatch.setattr(room, "schema", lambda: broken)
 
     with pytest.raises(DatabaseUnavailable, match="UndefinedFunction"):
         await migrate(empty_database_url)
 
-    assert await empty.fetchval("select to_regclass('half')") is None
-    assert await empty.fetchval("select to_regclass('memories')") is not None
-    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), (
-        "the lock was released"
-    )
+    assert await empty.fetchval("select to_regclass('memories')") is None
+    assert await pending(empty_database_url) == ["schema.sql"]
 
 
 def test_a_migration_is_applied_command_by_command() -> None:
@@ -192,42 +301,20 @@ def test_supported_versions_are_accepted(pgvector: str) -> None:
     require_versions(server(15, pgvector))
 
 
-async def test_a_store_of_before_finds_names_and_symbols_after_the_migration(
-    empty_database_url: str, empty: asyncpg.Connection
+async def test_words_that_a_migration_makes_anew_are_packed_before_the_servers_start(
+    database_url: str,
+    connection: asyncpg.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    person: Person,
 ) -> None:
-    [at] = [
-        place
-        for place, migration in enumerate(migrations())
-        if migration.name.endswith("_names.sql")
-    ]
-    for migration in migrations()[:at]:
-        await empty.execute(migration.sql)
-        await empty.execute(
-            "insert into folklore_migrations values ($1, $2, now())",
-            migration.name,
-            migration.checksum,
-        )
-    await empty.execute(
-        """
-        insert into namespaces (id, name, created_at, created_by)
-        values ('01900000-0000-7000-8000-000000000000', 'notes', now(), 'tester');
-        insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)
-        select '01900000-0000-7000-8000-000000000000', gen_random_uuid(),
-            case n when 1 then 'The on-call rota uses Postgres17 🚀' else 'Note ' || n end,
-            'note', 'tester', 'english', now(), now(), sha256(n::text::bytea)
-        from generate_series(1, 300) as n;
-        insert into fresh_words
-        select namespace_id, id, 1, '', '' from memories where content like 'Note 2%';
-        insert into packed_namespaces values ('01900000-0000-7000-8000-000000000000', 9, 9, 9, 0);
-        """
-    )
+    notes = [f"Note {number}" for number in range(300)]
+    await person.keep(*notes)
+    anew = Migration("9998_anew.sql", "update fresh_words set length = length;")
+    monkeypatch.setattr(room, "migrations", lambda: (*migrations(), anew))
 
-    await migrate(empty_database_url)
+    await migrate(database_url)
 
-    assert await empty.fetchval("select count(*) from fresh_words") == 0
-    packed = await empty.fetchval("select sum(documents) from packed_namespaces")
+    assert await connection.fetchval("select count(*) from fresh_words") == 0
+    packed = await connection.fetchval("select sum(documents) from packed_namespaces")
     assert packed == 300
-    async with Database(empty_database_url) as database:
-        reader = Person(MemoryContext.of(database, None))
-        for question in ("oncall", "postgres", "🚀", "Note 17"):
-            assert contents(await reader.search(question)), question
+    assert contents(await person.search("Note 17"))[0] == "Note 17"

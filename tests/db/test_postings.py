@@ -2,18 +2,15 @@
 
 import asyncio
 import random
-from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 from asyncpg import Connection
 
 from folklore.contract.namespaces import MergeNamespacesRequest
 from folklore.contract.token_secrets import key_of
 from folklore.db.database import Database
-from folklore.db.migrate import migrate, migrations
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall_rows import Scope
 from folklore.errors import DatabaseUnavailable
@@ -298,30 +295,3 @@ async def test_a_table_of_many_pages_is_packed_whole_so_that_a_vacuum_truncates_
 
     due, _ = await postings.due()
     assert len(due) == 3
-
-
-async def test_an_upgrade_carries_the_words_of_a_store_over(
-    empty_database_url: str,
-) -> None:
-    [first, *_] = migrations()
-    connection = await asyncpg.connect(empty_database_url)
-    await connection.execute(first.sql)
-    await connection.execute(
-        "insert into folklore_migrations values ($1, $2, now())",
-        first.name,
-        first.checksum,
-    )
-    await connection.execute(
-        "insert into namespaces (id, name, created_at, created_by) values (gen_random_uuid(), 'notes', now(), 'ann');"
-        "insert into memories (namespace_id, id, content, kind, author, language, created_at, updated_at, digest)"
-        " select id, gen_random_uuid(), 'the old zebra', 'note', 'ann', 'english', now(), now(), '' from namespaces"
-    )
-    await migrate(empty_database_url)
-    database = Database(empty_database_url)
-    await database.open()
-    person = Person(MemoryContext.of(database, None), now=datetime.now(UTC))
-
-    assert contents(await person.recall("zebra")) == ["the old zebra"]
-    await pack(person, PostingStore(database))
-    assert contents(await person.recall("zebra")) == ["the old zebra"]
-    await asyncio.gather(database.close(), connection.close())

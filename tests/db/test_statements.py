@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from folklore.db import shards
-from folklore.db.migrate import migrations
+from folklore.db.migrate import schema
 from folklore.db.sql_loader import families, sections, statement
 from tests.db.test_schema import SMALL
 
@@ -63,17 +63,8 @@ DISTRIBUTED = [
     if not name.startswith(("backup/", "distributed/", "roles/", "server/"))
 ]
 
-
-def _tables_after(command: str) -> set[str]:
-    """Return the tables that migrations name after a command."""
-    return {
-        table
-        for migration in migrations()
-        for table in re.findall(rf"^{command} table (\w+)", migration.sql, re.MULTILINE)
-    }
-
-
-DATA_TABLES = sorted(_tables_after("create") - _tables_after("drop") - SMALL)
+TABLES = set(re.findall(r"^create table (\w+)", schema().sql, re.MULTILINE))
+DATA_TABLES = sorted(TABLES - SMALL)
 
 # Statements that enter a data table by something else than its namespace, and why they may.
 EXEMPT = {

@@ -17,7 +17,7 @@ from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
 from folklore.contract.memories import StoreRequest
 from folklore.contract.people import CreateTokenRequest
-from folklore.db.migrate import migrations
+from folklore.db.migrate import migrations, schema
 from folklore.http.listener import by_token
 from folklore.http.server import health
 from folklore.http.server.app import build_app
@@ -47,7 +47,7 @@ async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_noth
     settings: Settings, connection: asyncpg.Connection
 ) -> None:
     app = App(settings)
-    last = migrations()[-1]
+    last = [schema(), *migrations()][-1]
     async with served(app) as client:
         await app.service.call(
             StoreRequest(memories=(Draft("marked"),), namespace="marked")

@@ -228,7 +228,6 @@ def test_package_and_project_have_the_same_version() -> None:
 def test_the_package_includes_its_sql_its_types_and_its_licence() -> None:
     assert (ROOT / "server" / "folklore" / "py.typed").exists()
     assert list((ROOT / "server" / "folklore" / "db" / "stores").glob("*.sql"))
-    assert list((ROOT / "server" / "folklore" / "db" / "migrations").glob("*.sql"))
     assert (
         (ROOT / "LICENSE")
         .read_text(encoding="utf-8")
@@ -237,3 +236,5 @@ def test_the_package_includes_its_sql_its_types_and_its_licence() -> None:
     )
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
     assert {"/tests", "/schema.sql"} <= set(included)
+    moved = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
+    assert moved["schema.sql"] == "folklore/db/schema.sql"

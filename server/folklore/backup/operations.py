@@ -25,10 +25,10 @@ from folklore.backup.contents import Contents, read_contents
 from folklore.backup.programs import find_programs
 from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
-from folklore.db.migrate import migrate, migrations, server_info
+from folklore.db.migrate import migrate, refuse_unknown, server_info
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.disk import free_space
-from folklore.errors import Conflict, Refused, SchemaAhead
+from folklore.errors import Conflict, Refused
 from folklore.phases import phase
 
 # Free space that a backup leaves on its disk, and a copy on the disk of the embedded engine, in bytes.
@@ -119,15 +119,9 @@ async def verify(store: Store, archive: Archive) -> None:
 async def restore(store: Store, archive: Archive) -> Restored:
     """Put the contents of a backup in the place of the database, and keep a backup of what was there.
 
-    On any failure the database is as before. Raises SchemaAhead, Conflict, Refused.
+    On any failure the database is as before. Raises SchemaAhead, SchemaBehind, Conflict, Refused.
     """
-    if newer := set(archive.manifest.contents.migrations) - {
-        migration.name for migration in migrations()
-    }:
-        raise SchemaAhead(
-            f"A newer Folklore wrote this backup ({max(newer)}).",
-            hint="Upgrade this installation.",
-        )
+    refuse_unknown(set(archive.manifest.contents.migrations), "backup")
     async with Databases.managed(store.dsn) as databases:
         points = await _settle_former(store, databases)
         in_place = False

@@ -1,9 +1,14 @@
-"""The schema of a database: migrations, each applied once, and information about the server."""
+"""The schema of a database: schema.sql, later changes of it, and information about the server.
+
+An empty database gets schema.sql, which includes every later change. `migrations/` has these changes one by one, for
+databases that an earlier schema.sql made.
+"""
 
 import asyncio
 import hashlib
 import re
-from collections.abc import Set
+from collections.abc import Iterator, Mapping, Set
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -33,20 +38,15 @@ _COMMAND = re.compile(
     r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+",
     re.DOTALL,
 )
-# The first migration of unreleased versions, whose tables were different.
-_UNRELEASED = "0001_memories.sql"
-# The checksums that the first three files were released with. 0001 has lost its comments, which schema.sql has, and
-# what 0002 and 0003 removed.
-_RELEASED = {
-    "8b64bfa9edc0a120a7e8dfcbbb79654b17f66b28babf56c41b184ddefa45eb84",
-    "a497a6ff77213748a07698c52cce041f1b09ffa39cc2f9a215884e2f20ce7195",
-    "cc7dac04120e56a2fd8847a8a60b25eb078f5737b203d2104aba8a08f795973f",
-}
+# The name under which schema.sql is recorded in the databases that it made.
+SCHEMA = "schema.sql"
+# The last migration of the versions before schema.sql made databases. The tables that it left are those of schema.sql.
+_LAST_OF_TRIALS = "0016_no_saved_presets.sql"
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """A file of `migrations/`, applied in one transaction."""
+    """schema.sql, or a file of `migrations/`: applied in one transaction."""
 
     name: str
     sql: str
@@ -81,24 +81,36 @@ class ServerInfo:
     bytes: int
 
 
-def migrations() -> list[Migration]:
-    """Return all migrations in order."""
+def schema() -> Migration:
+    """Return schema.sql, which makes an empty database."""
+    file = Path(__file__).with_name(SCHEMA)
+    if not file.exists():
+        # A checkout: the file is at its top, and the package of a distribution has it here.
+        file = Path(__file__).parents[3] / SCHEMA
+    return Migration(SCHEMA, file.read_text(encoding="utf-8"))
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Return the changes since the first schema.sql, in order."""
     files = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
-    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in files]
+    return tuple(
+        Migration(file.name, file.read_text(encoding="utf-8")) for file in files
+    )
 
 
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
-    """Apply missing migrations and return their names.
+    """Apply schema.sql to an empty database, and missing migrations to another one; return the names of what was applied.
 
     Raises DatabaseUnavailable if Postgres or pgvector is too old, DatabaseUnsuitable for a new database with the wrong
     encoding, locale or settings, SchemaAhead if a newer Folklore migrated the
-    database, SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
+    database, SchemaBehind if this role may not apply a migration or an early trial version made the tables.
     """
     async with connected(dsn, timeout, command_timeout=timeout) as connection:
         require_versions(await _read_info(connection))
         await _require_fit(connection)
         applied = []
-        if await _missing(connection):
+        if await _missing_names(connection):
             with phase("Creating the tables"):
                 applied = await _apply_under_lock(connection, dsn, timeout)
         await ensure_role(connection)
@@ -106,9 +118,9 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
 
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
-    """Return the names of missing migrations; change nothing. Raises SchemaAhead, SchemaBehind as `migrate`."""
+    """Return the names that `migrate` would return; change nothing. Raises SchemaAhead, SchemaBehind as it does."""
     async with connected(dsn, timeout, command_timeout=timeout) as connection:
-        return [migration.name for migration in await _missing(connection)]
+        return await _missing_names(connection)
 
 
 async def missing_role_commands(dsn: str, *, timeout: float = 10.0) -> list[str]:
@@ -141,7 +153,7 @@ async def check_schema(database: Database) -> None:
     """Check that no migration is missing. One statement. Raises SchemaBehind, SchemaAhead."""
     async with database.session() as session:
         applied = {row["name"] for row in await session.rows("server/migrations")}
-    _refuse_unknown(applied)
+    refuse_unknown(applied)
     if missing := _known_names() - applied:
         raise SchemaBehind(
             f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`."
@@ -184,39 +196,61 @@ async def _require_fit(connection: asyncpg.Connection) -> None:
     refuse([item for item in found if new or item.code == "database_encoding"])
 
 
-async def _missing(connection: asyncpg.Connection) -> list[Migration]:
+async def _missing_names(connection: asyncpg.Connection) -> list[str]:
+    applied = await _applied(connection)
+    if applied is None:
+        return [SCHEMA]
+    names = [migration.name for migration in _later(applied)]
+    if SCHEMA not in applied:
+        names.insert(0, SCHEMA)
+    return names
+
+
+async def _applied(connection: asyncpg.Connection) -> Mapping[str, str] | None:
+    """Return the checksums of what was applied, by name; None for an empty database. Raises SchemaAhead, SchemaBehind."""
     try:
         rows = await connection.fetch(statement("server/migrations").sql)
     except asyncpg.UndefinedTableError:
-        return migrations()
-    applied = {name: checksum for name, checksum, *_ in rows}
-    _refuse_unknown(applied.keys())
+        return None
+    applied = {row["name"]: row["checksum"] for row in rows}
+    refuse_unknown(applied.keys())
+    return applied
+
+
+def _later(applied: Mapping[str, str]) -> list[Migration]:
+    """Return the migrations that are not among `applied`. Raises DatabaseUnavailable if the text of one differs."""
+    missing = []
     for migration in migrations():
-        if applied.get(migration.name, migration.checksum) not in (
-            migration.checksum,
-            *_RELEASED,
-        ):
+        checksum = applied.get(migration.name)
+        if checksum is None:
+            missing.append(migration)
+        elif checksum != migration.checksum:
             raise DatabaseUnavailable(
                 f"The applied migration {migration.name} differs from this installation's."
             )
-    return [migration for migration in migrations() if migration.name not in applied]
+    return missing
 
 
-@cache
-def _known_names() -> frozenset[str]:
-    return frozenset(migration.name for migration in migrations())
+def _known_names() -> set[str]:
+    return {SCHEMA, *(migration.name for migration in migrations())}
 
 
-def _refuse_unknown(applied: Set[str]) -> None:
-    if _UNRELEASED in applied:
+def refuse_unknown(applied: Set[str], what: str = "database") -> None:
+    """Raise an error unless this version can use tables to which migrations of these names were applied.
+
+    SchemaBehind if an early trial version made them, SchemaAhead if a newer Folklore changed them.
+    """
+    if _LAST_OF_TRIALS in applied:
+        return
+    if SCHEMA not in applied:
         raise SchemaBehind(
-            "The tables of this database were made by an unreleased version of Folklore.",
+            f"This {what} is of an early trial version of Folklore.",
             hint="Run `folklore export --embeddings all.jsonl` with that version, then `folklore import all.jsonl` "
             "with this one on an empty database (embedded engine: in another FOLKLORE_HOME).",
         )
     if newer := applied - _known_names():
         raise SchemaAhead(
-            f"The database was migrated by a newer Folklore ({max(newer)}).",
+            f"This {what} is of a newer Folklore ({max(newer)}).",
             hint="Upgrade this installation.",
         )
 
@@ -233,22 +267,31 @@ async def _apply_under_lock(
             )
         await asyncio.sleep(0.05)
     try:
-        applied = []
-        for migration in await _missing(connection):
-            try:
-                await _apply(connection, migration)
-            except asyncpg.InsufficientPrivilegeError as error:
-                raise SchemaBehind(
-                    f"The database lacks {migration.name}, which this role may not apply ({error}).",
-                    hint="Run `folklore db migrate` with a role that may.",
-                ) from error
-            applied.append(migration.name)
-        if applied:
-            await _pack_words(connection)
-            await after_migrations(dsn)
-        return applied
+        return await _apply_missing(connection, dsn)
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
+
+
+async def _apply_missing(connection: asyncpg.Connection, dsn: str) -> list[str]:
+    applied = await _applied(connection)
+    if applied is None:
+        await _apply(connection, schema(), *migrations())
+        return [SCHEMA]
+
+    names = []
+    if SCHEMA not in applied:
+        with _naming(SCHEMA):
+            await connection.execute(statement("server/adopt").sql)
+        names.append(SCHEMA)
+
+    later = _later(applied)
+    for migration in later:
+        await _apply(connection, migration)
+        names.append(migration.name)
+    if later:
+        await _pack_words(connection)
+        await after_migrations(dsn)
+    return names
 
 
 async def _pack_words(connection: asyncpg.Connection) -> None:
@@ -279,17 +322,35 @@ async def _pack_words(connection: asyncpg.Connection) -> None:
                 )
 
 
-async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+async def _apply(
+    connection: asyncpg.Connection, migration: Migration, *included: Migration
+) -> None:
+    """Apply a migration in one transaction, and record it and those that its text includes."""
     record = statement("server/record_migration")
-    values = {
-        "name": migration.name,
-        "checksum": migration.checksum,
-        "now": datetime.now(UTC),
-    }
-    async with connection.transaction():
-        await connection.execute(
-            "set local lock_timeout = '30s'; set local citus.multi_shard_modify_mode = sequential"
-        )
-        for command in migration.commands():
-            await connection.execute(command, timeout=_LONGEST_SECONDS)
-        await connection.execute(record.sql, *record.arguments(values))
+    now = datetime.now(UTC)
+    with _naming(migration.name):
+        async with connection.transaction():
+            await connection.execute(
+                "set local lock_timeout = '30s'; set local citus.multi_shard_modify_mode = sequential"
+            )
+            for command in migration.commands():
+                await connection.execute(command, timeout=_LONGEST_SECONDS)
+            for recorded in (migration, *included):
+                values = {
+                    "name": recorded.name,
+                    "checksum": recorded.checksum,
+                    "now": now,
+                }
+                await connection.execute(record.sql, *record.arguments(values))
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Name what this role may not apply."""
+    try:
+        yield
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise SchemaBehind(
+            f"The database lacks {name}, which this role may not apply ({error}).",
+            hint="Run `folklore db migrate` with a role that may.",
+        ) from error

@@ -1,3 +1,13 @@
+-- name: adopt. Record schema.sql for a database that the last trial version left, whose tables are the same. The time is that
+-- from which on namespaces have their present names (namespaces/project).
+with former as (
+    delete from folklore_migrations returning name, checksum, applied_at
+)
+insert into folklore_migrations (name, checksum, applied_at)
+select 'schema.sql', max(checksum) filter (where name = '0016_no_saved_presets.sql'),
+    max(applied_at) filter (where name = '0011_plain_tags.sql')
+from former
+
 -- name: analyze
 analyze (skip_locked) memories, embeddings, postings, fresh_words, packed_memories, packed_namespaces, revisions, relations,
     idempotency_keys, usage, injections, assistant_sessions
@@ -18,8 +28,8 @@ select version() as version, current_setting('server_version_num')::integer / 10
     current_database() as database, current_user as role,
     pg_database_size(current_database()) as bytes
 
--- name: migrations
-select name, checksum from folklore_migrations
+-- name: migrations. The names of what was applied, the newest last.
+select name, checksum from folklore_migrations order by name <> 'schema.sql', name
 
 -- name: record_migration
 insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)

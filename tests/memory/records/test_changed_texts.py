@@ -4,11 +4,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import asyncpg
 import pytest
 
 from folklore.contract.filters import FiltersRequest
@@ -16,7 +14,6 @@ from folklore.contract.hooks import HookRequest
 from folklore.contract.memories import Changes, ListRequest, UpdateRequest, record_json
 from folklore.contract.recall import recalled_json
 from folklore.contract.transfer import Report
-from folklore.db.migrate import Migration
 from folklore.model import Draft, Memory
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.memory.auth.test_isolation import holder
@@ -27,7 +24,6 @@ from tests.visitor import texts
 
 RULE = "Dumps of the ledger stay on the backup host."
 OTHER = "Dumps of the ledger go to the host of the vendor."
-MIGRATIONS = Path(__file__).parents[3] / "server/folklore/db/migrations"
 BOB = "by alice, changed by bob 2026-05-05"
 
 
@@ -258,37 +254,3 @@ async def test_pages_of_the_console_name_who_changed_the_text(team: Team) -> Non
 
     for page in pages:
         assert "alice, changed by bob 2026-05-05" in texts(page)
-
-
-async def test_stores_of_former_versions_learn_it_from_the_revisions(
-    connection: asyncpg.Connection, person: Person, alice: Person, bob: Person
-) -> None:
-    carol = named(person, "carol", days=2)
-    ids = await alice.keep(*(f"Rule {number} of the ledger." for number in range(4)))
-    changed, undone, own, twice = ids
-    for id_ in ids:
-        await bob.update(id_, content=f"Another text of {id_}.")
-    await carol.undo(undone)
-    await alice.update(own, content="Written by alice again.")
-    await carol.update(twice, summary="In short.")
-    # As a former version left them.
-    await connection.execute("update memories set changed_by = null, changed_at = null")
-    await connection.execute(
-        "update revisions set before = before - 'changed_by' - 'changed_at'"
-    )
-    [file] = MIGRATIONS.glob("*_changed_texts.sql")
-    migration = Migration(file.name, file.read_text())
-    [carried] = [text for text in migration.commands() if "do $do$" in text]
-
-    await connection.execute(carried)
-
-    memories = {memory.id: changer(memory) for memory in await alice.get(*ids)}
-    assert memories == {
-        changed: CHANGED,
-        undone: UNCHANGED,
-        own: UNCHANGED,
-        twice: ("alice", "carol", NOON + timedelta(days=2)),
-    }
-    assert changer(await carol.undo(changed)) == UNCHANGED
-    assert changer(await carol.redo(undone)) == CHANGED
-    assert changer(await carol.undo(twice)) == CHANGED

@@ -8,12 +8,11 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.migrate import migrations
 from folklore.db.rows import word_of
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link
-from folklore.text.clean import digest, former_digest, trimmed
+from folklore.text.clean import former_digest, trimmed
 from tests import embedders
 from tests.person import NOON, Person, contents
 from tests.text.test_clean import DIFFERENT
@@ -67,50 +66,6 @@ async def test_a_corrected_list_is_stored_and_the_former_one_reported_as_similar
 
     assert corrected.status == "stored"
     assert [item.id for item in corrected.similar] == [first]
-
-
-async def test_memories_of_a_former_version_are_known_by_their_present_digests(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    texts = [
-        *(text for pair in DIFFERENT for text in pair),
-        "Caf\u00e9\u00a0 au\u3000lait \n\u00a0\u00a0-\u2003sucre\n\n \n\n- Cafe\u0301",
-        "one line",
-    ]
-    await person.keep(*texts)
-    present = "select content, digest from memories order by content"
-    expected = await connection.fetch(present)
-    assert len(expected) == len(set(map(digest, texts)))
-    # An earlier version had one of those that it took for the same.
-    for row in expected:
-        await connection.execute(
-            "update memories set digest = $2 || decode(md5(content), 'hex') where content = $1",
-            row["content"],
-            former_digest(row["content"]),
-        )
-
-    [carry_over] = [each for each in migrations() if "line_digests" in each.name]
-    await connection.execute(carry_over.sql)
-
-    changed = [row for row in await connection.fetch(present) if "\n" in row["content"]]
-    assert changed == [row for row in expected if "\n" in row["content"]]
-
-
-async def test_tags_of_a_former_version_lose_their_number_sign(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    [id_] = await person.keep(Draft("x", tags=("deploy", "c#", "ops")))
-    await connection.execute(
-        "update memories set tags = array['#deploy', 'c#', '\uff03ops', 'deploy', '#']"
-    )
-
-    [carry_over] = [each for each in migrations() if "plain_tags" in each.name]
-    for command in carry_over.commands():
-        await connection.execute(command)
-
-    [row] = await connection.fetch("select id, tags, tag_prefixes from memories")
-    assert (row["id"], row["tags"]) == (id_, ["deploy", "c#", "ops"])
-    assert "#deploy" not in row["tag_prefixes"]
 
 
 async def test_a_key_of_a_former_version_answers_the_same_request(

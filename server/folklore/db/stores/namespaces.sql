@@ -57,7 +57,7 @@ where n.deleted_at is null and (
     lower(n.name collate "C") = lower(:name::text collate "C")
     or lower(n.name collate "C") = lower(:former::text collate "C") and (
         :folder::boolean
-        or n.created_at < (select m.applied_at from folklore_migrations m where m.name = '0011_plain_tags.sql')
+        or n.created_at < (select m.applied_at from folklore_migrations m where m.name = 'schema.sql')
     )
 )
 order by lower(n.name collate "C") = lower(:name::text collate "C") desc limit 1

@@ -1,3 +1,0 @@
--- Presets of the ranking are in the settings alone.
-
-drop table presets;
