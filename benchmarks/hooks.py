@@ -39,6 +39,7 @@ from folklore.contract.memories import ListRequest
 from folklore.engine import Engine
 from folklore.memory import Facts, Memory, Service
 from folklore.text.tokens import estimate
+from tests.doors import own_service
 
 _NOTE = re.compile(r"^- \[?([0-9a-f]{8})[ ,]", re.MULTILINE)
 _WHOLE_NOTE = re.compile(r"^- \[([0-9a-f]{8})[ ,]", re.MULTILINE)
@@ -204,7 +205,7 @@ async def sources_of(store_: Store, namespace: str) -> dict[str, str]:
     found: dict[str, str] = {}
     cursor = None
     while True:
-        answer = await store_.app.service.call(
+        answer = await own_service(store_.app).call(
             ListRequest(namespaces=(namespace,), limit=1000, cursor=cursor)
         )
         found |= {

@@ -42,6 +42,7 @@ from folklore.config import load_settings
 from folklore.contract.recall import RecallRequest
 from folklore.db.session import Row, Session
 from folklore.engine import Engine
+from tests.doors import own_service
 
 Figures = dict[str, dict[str, float]]
 
@@ -201,7 +202,7 @@ async def floors(home: Path, texts: Sequence[str]) -> Figures:
                 seen.clear()
                 with patch.object(Session, "rows", recorded):
                     asked = {"namespaces": names} if names else {}
-                    await app.service.call(
+                    await own_service(app).call(
                         RecallRequest(
                             query=question(rng, texts), counted=False, **asked
                         )

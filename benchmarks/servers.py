@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -49,33 +48,15 @@ def _trivial_tool() -> ToolSpec:
 
 def stdio() -> None:
     """Serve Folklore as `folklore serve --own` does, plus the trivial tool."""
-    from functools import partial
-
-    from folklore import log
-    from folklore.app import App
-    from folklore.client.bridge import Bridge
-    from folklore.client.stdio import claim_stdout
-    from folklore.config import load_settings
-    from folklore.mcp import in_memory
-    from folklore.mcp.server import build_server
-    from folklore.mcp.tools import TOOLS
-
-    log.configure_on_use("error", "console")
-
-    async def serve() -> None:
-        app = App(load_settings(log_level="error"))
-        server = build_server(app.service, every_tool=(*TOOLS, _trivial_tool()))
-        app.start()
-        try:
-            await Bridge(None, claim_stdout(), partial(in_memory.answer, server)).run()
-        finally:
-            await app.close()
-
-    asyncio.run(serve())
+    _with_trivial_tool("serve", "--own")
 
 
 def http(port: str) -> None:
     """Serve Folklore as `folklore serve --http` does, plus the trivial tool."""
+    _with_trivial_tool("serve", "--http", "--port", port)
+
+
+def _with_trivial_tool(*command: str) -> None:
     from functools import partial
     from unittest.mock import patch
 
@@ -86,7 +67,7 @@ def http(port: str) -> None:
     tools = (*TOOLS, _trivial_tool())
     with_trivial = partial(server.build_server, every_tool=tools)
     with patch.object(server, "build_server", with_trivial):
-        sys.exit(outcome(["serve", "--http", "--port", port]))
+        sys.exit(outcome(list(command)))
 
 
 # The imports above are local so that the start of the bare server is not slower than the SDK.

@@ -13,19 +13,27 @@ import asyncio
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from typing import Any, cast
 
 import click
 
 from benchmarks.store import open_store
 from folklore.app import App
-from folklore.cli.context import OwnOperations
+from folklore.client.code.marks import marked_result
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RankingRequest, RecallRequest
-from folklore.contract.requests import Operations
+from folklore.contract.requests import (
+    Operations,
+    Result,
+    Returns,
+    read_result,
+    result_json,
+)
 from folklore.memory import Facts, Memory, Service
 from folklore.model import Draft
 
@@ -123,6 +131,20 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
         click.echo(f"  {name:8} {median(values):6.1f} {min(values):6.1f}")
 
 
+@dataclass(frozen=True, slots=True)
+class _Marked:
+    """Operations whose results get marks, as a client puts them on the JSON of an answer."""
+
+    service: Service
+    copy: WorkingCopy
+
+    async def call(self, request: Returns[Result]) -> Result:
+        result = await self.service.call(request)
+        value = result_json(cast("Any", request), result)
+        marked = await marked_result(self.copy, request, value)
+        return cast("Result", read_result(cast("Any", request), marked))
+
+
 def _service(app: App, copy: WorkingCopy | None) -> Operations:
     service = Service(
         Memory(app.open, lambda: app.usage),
@@ -134,7 +156,7 @@ def _service(app: App, copy: WorkingCopy | None) -> Operations:
     )
     if copy is None:
         return service
-    return OwnOperations(service, copy)
+    return _Marked(service, copy)
 
 
 if __name__ == "__main__":

@@ -29,6 +29,7 @@ from folklore.engine import Engine
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.mcp.server import build_server
 from folklore.memory.validation import MAX_BATCH
+from tests.doors import own_service
 
 Arguments = dict[str, Any]
 _CHARACTERS_PER_TOKEN = 4
@@ -166,7 +167,7 @@ async def open_store(
         app = App(chosen)
         try:
             await app.ready()
-            async with Client(build_server(app.service)) as client:
+            async with Client(build_server(own_service(app))) as client:
                 yield Store(
                     app, client, record=None if home is None else home / "set.json"
                 )

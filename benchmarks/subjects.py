@@ -23,6 +23,7 @@ from benchmarks.moments import Moment, read_cues, read_moments, with_cues
 from benchmarks.store import open_store
 from folklore.contract.memories import StoreRequest
 from folklore.model import Draft
+from tests.doors import own_service
 
 
 def reversals(moments: Sequence[Moment]) -> dict[tuple[str, str], set[str]]:
@@ -44,7 +45,7 @@ async def named_by(
             sources: dict[UUID, str] = {}
             for fields in track(sorted(held, key=_time), namespace):
                 request = StoreRequest(memories=(_draft(fields),), namespace=namespace)
-                [item] = (await store.app.service.call(request)).stored
+                [item] = (await own_service(store.app).call(request)).stored
                 sources[item.id] = fields["source"]
                 others = [one.id for one in item.similar]
                 others += [one.id for one in item.same_subject]

@@ -41,6 +41,7 @@ from folklore.embedding.protocol import Embedder
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
 from tests.background_jobs import BackgroundJobs
+from tests.doors import own_service
 from tests.person import Person
 from tests.servers import on_http, watched
 from tests.team import Team, library_at
@@ -400,7 +401,7 @@ async def app(settings: Settings, queries: list[str]) -> AsyncIterator[App]:
 @pytest.fixture
 async def client(app: App) -> AsyncIterator[Client]:
     """The SDK's client, joined to our server in memory."""
-    async with connected(build_server(app.service)) as joined:
+    async with connected(build_server(own_service(app))) as joined:
         yield joined
 
 

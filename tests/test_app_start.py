@@ -11,6 +11,7 @@ from folklore.config import EmbeddingSettings, Settings
 from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.errors import DatabaseUnavailable
+from tests.doors import own_service
 from tests.servers import free_port
 from tests.waiting import STUCK
 
@@ -62,10 +63,10 @@ async def test_a_request_waits_for_a_start_no_longer_than_its_client(
             patched.setattr("folklore.app.import_module", held_up)
             patched.setattr("folklore.app.REQUEST_SECONDS", 0.01)
             with pytest.raises(DatabaseUnavailable, match="still being started"):
-                await app.service.call(RecallRequest(query="quay"))
+                await own_service(app).call(RecallRequest(query="quay"))
         over.set()
 
-        assert (await app.service.call(RecallRequest(query="quay"))).memories == ()
+        assert (await own_service(app).call(RecallRequest(query="quay"))).memories == ()
     finally:
         over.set()
         await app.close()

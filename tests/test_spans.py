@@ -19,10 +19,11 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 from folklore import pip_install, telemetry as spans
 from folklore.app import App
-from folklore.mcp import in_memory
-from folklore.mcp.server import build_server
+from folklore.config import Settings
+from tests.http.test_listeners import NETWORK, clients
 from tests.otlp import otlp_receiver
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
+from tests.wire import MCP
 
 MARK = "quetzal"
 
@@ -237,24 +238,26 @@ def test_a_failed_stage_records_the_type_of_its_error_only(
 
 
 async def test_no_word_of_a_client_is_in_the_span_of_its_message(
-    collected: InMemorySpanExporter, app: App
+    collected: InMemorySpanExporter, settings: Settings
 ) -> None:
-    server = build_server(app.service)
     above = {"traceparent": f"00-{'a' * 32}-{'b' * 16}-01", "tracestate": f"x={MARK}"}
 
-    for id_, method, params in (
-        (1, f"tools/{MARK}", {}),
-        (f"id-{MARK}", "tools/call", {"name": MARK, "arguments": {MARK: MARK}}),
-        (3, "prompts/get", {"name": MARK}),
-        (4, "resources/read", {"uri": f"memory://{MARK}/recent"}),
-        (5, "tools/call", {"name": "memory_recall", "arguments": {"query": MARK}}),
-        (6, "prompts/get", {"name": "recall", "arguments": {"topic": MARK}}),
-    ):
-        message = {"jsonrpc": "2.0", "id": id_, "method": method}
-        meta = {**above, MARK: MARK, "baggage": f"{MARK}={MARK}"}
-        await in_memory.answer(
-            server, [{**message, "params": {**params, "_meta": meta}}]
-        )
+    async with clients(App(settings), NETWORK["links"]) as (_tcp, own):
+        for id_, method, params in (
+            (1, f"tools/{MARK}", {}),
+            (f"id-{MARK}", "tools/call", {"name": MARK, "arguments": {MARK: MARK}}),
+            (3, "prompts/get", {"name": MARK}),
+            (4, "resources/read", {"uri": f"memory://{MARK}/recent"}),
+            (5, "tools/call", {"name": "memory_recall", "arguments": {"query": MARK}}),
+            (6, "prompts/get", {"name": "recall", "arguments": {"topic": MARK}}),
+        ):
+            message = {"jsonrpc": "2.0", "id": id_, "method": method}
+            meta = {**above, MARK: MARK, "baggage": f"{MARK}={MARK}"}
+            await own.post(
+                "/mcp",
+                json={**message, "params": {**params, "_meta": meta}},
+                headers=MCP,
+            )
 
     found = collected.get_finished_spans()
     names = [span.name for span in found if span.kind == SpanKind.SERVER]

@@ -19,7 +19,7 @@ from folklore.client.surroundings import local_zone
 from folklore.config import Settings
 from folklore.errors import FolkloreError, still_starting
 from folklore.lazy import Lazy
-from folklore.memory import Facts, Memory, Service
+from folklore.memory import Facts
 from folklore.model import Caller
 from folklore.new_ids import new_id
 from folklore.ranking.weights import named_presets
@@ -57,7 +57,7 @@ class App:
         brief: bool = False,
     ) -> None:
         self.settings = settings
-        self._brief = brief  # runs one command: nothing is prepared for others
+        self.brief = brief  # serves one command: nothing is prepared for others
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
         self._jobs: asyncio.Task[None] | None = None
@@ -82,30 +82,13 @@ class App:
         """The time in which forgotten memories and deleted namespaces can be restored."""
         return timedelta(days=self.settings.retention_days)
 
-    @cached_property
-    def service(self) -> Service:
-        """The operations for the user who started this process."""
-        return Service(
-            Memory(self.open, lambda: self.usage),
-            lambda: Facts(
-                self.caller,
-                self.now(),
-                self.zone,
-                self.namespace,
-                self.namespace,
-                self.project_at,
-            ),
-            lambda: self.caller,
-            self.namespace,
-        )
-
     async def open(self, facts: Facts) -> RequestContext:
         """Return the context of one request, once the parts run.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
         self._used.set()
-        parts = await self.ready(None if self._brief else REQUEST_SECONDS)
+        parts = await self.ready(None if self.brief else REQUEST_SECONDS)
         return memory.RequestContext(
             memory=parts.memory.view_of(facts.caller.access),
             caller=facts.caller,
@@ -147,18 +130,12 @@ class App:
         return memory.UsageRecorder(memory.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
-        """Return the current namespace of a local caller; over HTTP another rule applies (http/facts.py)."""
+        """Return the namespace of this process: of whose requests it counts, http/facts.py decides."""
         return self.settings.namespace or self._project
 
     @cached_property
     def _project(self) -> str:
         return project_namespace(working_directory(os.environ), self.settings.remote)
-
-    async def project_at(self, directory: str) -> str:
-        """Return the namespace of a directory, which need not be the one of this process."""
-        if self.settings.namespace is not None:
-            return self.settings.namespace
-        return await self.repository_at(directory)
 
     async def repository_at(self, directory: str) -> str:
         """Return the namespace of the repository of a directory, whatever the setting; it is looked up once."""
@@ -213,7 +190,7 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(import_module, "folklore.runtime")
         return await runtime.Runtime.start(
-            self.settings, self._log_query, brief=self._brief
+            self.settings, self._log_query, brief=self.brief
         )
 
     def start_jobs(self) -> None:

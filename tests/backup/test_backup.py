@@ -52,6 +52,7 @@ from folklore.runtime import database_address
 from tests import ROOT
 from tests.background_jobs import BackgroundJobs, everything
 from tests.commands import CommandLine, Ran, command_line
+from tests.doors import own_service
 from tests.person import Person, contents
 
 __all__ = ["command_line"]
@@ -171,13 +172,17 @@ async def test_a_running_application_answers_from_the_restored_database(
     app: App, tmp_path: Path
 ) -> None:
     store = Store((await database_address(app.settings))[0], tmp_path)
-    await app.service.call(StoreRequest(memories=(Draft(DEPLOY),), namespace="notes"))
+    await own_service(app).call(
+        StoreRequest(memories=(Draft(DEPLOY),), namespace="notes")
+    )
     archive = await back_up(store)
-    await app.service.call(StoreRequest(memories=(Draft(LATER),), namespace="notes"))
+    await own_service(app).call(
+        StoreRequest(memories=(Draft(LATER),), namespace="notes")
+    )
 
     await restore(store, archive)
 
-    answer = await app.service.call(
+    answer = await own_service(app).call(
         RecallRequest(query="deploy invoices", namespaces=("notes",))
     )
     assert contents(answer) == [DEPLOY]
@@ -634,7 +639,7 @@ async def test_a_server_lists_its_backups_to_the_owner(
     await verify(store, first)
     (folder / "part.backup").write_bytes(b"not complete")
 
-    found = await app.service.call(BackupsRequest())
+    found = await own_service(app).call(BackupsRequest())
 
     assert [
         (backup.name, backup.memories, backup.verified_at is not None)

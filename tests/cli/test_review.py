@@ -14,6 +14,7 @@ from folklore.contract.review import ReviewRequest
 from folklore.db.database import Database
 from folklore.errors import NotFound
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.doors import own_service
 from tests.memory.auth.test_isolation import holder
 from tests.person import NOON, Person
 from tests.terminal import Screen, on_terminal
@@ -172,7 +173,7 @@ async def test_what_was_said_and_not_stored_comes_first(
     for number, prompt in enumerate(
         ("Never push to main.", "From now on we use httpx.", "Note: the port is 8443.")
     ):
-        await app.service.call(HookRequest(prompt=prompt, session=f"s{number}"))
+        await own_service(app).call(HookRequest(prompt=prompt, session=f"s{number}"))
 
     shown = await pressed(folklore, "sdq", "--only", "stated")
 
@@ -188,7 +189,7 @@ async def test_without_a_terminal_what_wants_a_decision_is_listed(
     alike: CommandLine, app: App
 ) -> None:
     nothing = await alike("review", "--only", "stated")
-    await app.service.call(HookRequest(prompt="Never push to main.", session="s1"))
+    await own_service(app).call(HookRequest(prompt="Never push to main.", session="s1"))
     await alike.done("store", "The gateway times out after 30 seconds.")
     await alike.done("store", "The gateway times out after 40 seconds.")
     listed = await alike("review")

@@ -19,6 +19,7 @@ from folklore.errors import DatabaseUnavailable, DiskFull
 from folklore.http.server.health import Health
 from folklore.http.server.metrics import Metrics
 from folklore.model import Draft
+from tests.doors import own_service
 from tests.person import contents
 from tests.waiting import STUCK
 
@@ -26,7 +27,9 @@ from tests.waiting import STUCK
 @pytest.fixture
 async def full(app: App, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> App:
     """An application with one memory over a disk that is nearly full."""
-    await app.service.call(StoreRequest(memories=(Draft("We deploy from Frankfurt."),)))
+    await own_service(app).call(
+        StoreRequest(memories=(Draft("We deploy from Frankfurt."),))
+    )
     usage = shutil.disk_usage(tmp_path)._replace(free=LEAST_FREE - 1)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
     monkeypatch.setattr(
@@ -42,23 +45,25 @@ async def test_writes_are_refused_with_the_disk_and_its_space_and_reads_go_on(
         DiskFull,
         match=rf"The disk of {tmp_path} has 100 MB free, and a write needs 100 MB",
     ):
-        await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+        await own_service(full).call(StoreRequest(memories=(Draft("A later fact."),)))
 
-    answer = await full.service.call(RecallRequest(query="where do we deploy from?"))
+    answer = await own_service(full).call(
+        RecallRequest(query="where do we deploy from?")
+    )
     assert contents(answer) == ["We deploy from Frankfurt."]
     with pytest.raises(DiskFull):
-        await full.service.call(ForgetRequest(ids=(answer.memories[0].memory.id,)))
+        await own_service(full).call(ForgetRequest(ids=(answer.memories[0].memory.id,)))
 
 
 async def test_writes_are_accepted_as_soon_as_there_is_space(
     full: App, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(DiskFull):
-        await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+        await own_service(full).call(StoreRequest(memories=(Draft("A later fact."),)))
     monkeypatch.undo()
 
     assert (
-        await full.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+        await own_service(full).call(StoreRequest(memories=(Draft("A later fact."),)))
     ).stored
 
 
@@ -127,7 +132,9 @@ async def test_probes_and_metrics_warn_before_the_disk_is_full(app: App) -> None
         )
         assert float(free) == LITTLE_FREE - 1
         assert (
-            await app.service.call(StoreRequest(memories=(Draft("A later fact."),)))
+            await own_service(app).call(
+                StoreRequest(memories=(Draft("A later fact."),))
+            )
         ).stored
     finally:
         object.__setattr__(running, "where", "server")

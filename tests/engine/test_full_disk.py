@@ -29,7 +29,7 @@ settings = Settings(
 
 async def batch(app, number):
     texts = [f"batch {number} text {place} {base64.b64encode(os.urandom(3000)).decode()}" for place in range(200)]
-    made = await app.service.call(StoreRequest(memories=tuple(Draft(text) for text in texts)))
+    made = await own_service(app).call(StoreRequest(memories=tuple(Draft(text) for text in texts)))
     assert len(made.stored) == 200
 
 async def held(app):

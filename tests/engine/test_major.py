@@ -41,6 +41,7 @@ from folklore.errors import DiskFull, EngineFailed
 from folklore.model import Draft
 from folklore.runtime import start_engine
 from tests.backup.test_backup import rows
+from tests.doors import own_service
 from tests.engine import needs_proc
 from tests.engine.test_engine import processes, query
 from tests.older_engine import OLDER, older_engine
@@ -170,16 +171,18 @@ async def fill(settings: Settings, count: int = 20) -> None:
             ids = [
                 memory.id
                 for memory in (
-                    await app.service.call(StoreRequest(memories=drafts))
+                    await own_service(app).call(StoreRequest(memories=drafts))
                 ).stored
             ]
-            await app.service.call(
+            await own_service(app).call(
                 RelateRequest(relations=(RelationChange(from_id=ids[0], to_id=ids[1]),))
             )
             changed = Changes.model_validate({"content": f"Invoice {ids[2]} is paid."})
-            await app.service.call(UpdateRequest(id=ids[2], changes=changed))
-            await app.service.call(ForgetRequest(ids=(ids[3],)))
-        await app.service.call(CreateTokenRequest(name="ci", grants=("notes:reader",)))
+            await own_service(app).call(UpdateRequest(id=ids[2], changes=changed))
+            await own_service(app).call(ForgetRequest(ids=(ids[3],)))
+        await own_service(app).call(
+            CreateTokenRequest(name="ci", grants=("notes:reader",))
+        )
     finally:
         await app.close()
 

@@ -16,6 +16,7 @@ from folklore.errors import DataMissing
 from folklore.http.server.health import Health
 from folklore.model import Draft
 from folklore.runtime import job_database
+from tests.doors import own_service
 from tests.engine.test_engine import temporary_room
 from tests.person import contents
 
@@ -41,13 +42,15 @@ async def app() -> AsyncIterator[App]:
 async def store(app: App, draft: Draft) -> list[str]:
     return [
         item.status
-        for item in (await app.service.call(StoreRequest(memories=(draft,)))).stored
+        for item in (
+            await own_service(app).call(StoreRequest(memories=(draft,)))
+        ).stored
     ]
 
 
 async def test_a_call_starts_an_engine_that_was_stopped(app: App) -> None:
     assert await asyncio.to_thread(Engine(app.settings.home).stop)
-    answer = await app.service.call(RecallRequest(query="quay"))
+    answer = await own_service(app).call(RecallRequest(query="quay"))
     await asyncio.to_thread(Engine(app.settings.home).stop)
 
     assert contents(answer) == [QUAY.content]
@@ -97,4 +100,6 @@ async def test_data_that_was_put_back_as_a_copy_is_used_again(app: App) -> None:
     copied.rename(data)
 
     assert await store(app, OPEN) == ["stored"]
-    assert QUAY.content in contents(await app.service.call(RecallRequest(query="quay")))
+    assert QUAY.content in contents(
+        await own_service(app).call(RecallRequest(query="quay"))
+    )

@@ -22,6 +22,7 @@ from folklore.http.listener import by_token
 from folklore.http.server import health
 from folklore.http.server.app import build_app
 from folklore.model import Demand, Draft
+from tests.doors import own_service
 from tests.servers import free_port
 
 
@@ -49,7 +50,7 @@ async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again_and_noth
     app = App(settings)
     last = [schema(), *migrations()][-1]
     async with served(app) as client:
-        await app.service.call(
+        await own_service(app).call(
             StoreRequest(memories=(Draft("marked"),), namespace="marked")
         )
         alive = await client.get("/healthz")
@@ -103,15 +104,17 @@ async def test_a_role_for_tokens_that_is_not_complete_is_reported_where_there_ma
     http = settings.http.model_copy(update={"authentication": authentication})
     app = App(settings.model_copy(update={"http": http}))
     async with served(app) as client:
-        await app.service.call(CreateTokenRequest(name="owner", owner=True))
-        await app.service.call(CreateTokenRequest(name="bea", grants=("notes:reader",)))
+        await own_service(app).call(CreateTokenRequest(name="owner", owner=True))
+        await own_service(app).call(
+            CreateTokenRequest(name="bea", grants=("notes:reader",))
+        )
         await connection.execute(
             "update tokens set expires_at = created_at where not owner"
         )
         complete = await client.get("/readyz")
         await connection.execute("revoke insert on relations from folklore_app")
         before = await client.get("/readyz")
-        made = await app.service.call(
+        made = await own_service(app).call(
             CreateTokenRequest(name="ann", grants=("notes:reader",))
         )
         after = await client.get("/readyz")

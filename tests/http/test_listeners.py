@@ -21,6 +21,7 @@ from folklore.http.listener import (
     listener_of,
 )
 from folklore.http.server.app import Application, OwnSide, build_app
+from tests.doors import own_service
 from tests.wire import INITIALIZE, MCP
 
 NETWORK = {
@@ -101,7 +102,7 @@ async def test_the_consoles_port_has_nothing_but_pages_whatever_a_request_holds(
 ) -> None:
     app = App(settings)
     async with clients(app, NETWORK["links"]) as (tcp, _own):
-        made = await app.service.call(
+        made = await own_service(app).call(
             CreateTokenRequest(name="ada", owner=True, expires="never")
         )
         tokens = [{}, {"Authorization": f"Bearer {made.secret}"}]
@@ -131,7 +132,7 @@ async def test_a_port_with_tokens_admits_nothing_without_one_that_the_socket_adm
 ) -> None:
     app = App(settings)
     async with clients(app, NETWORK["tokens"]) as (tcp, own):
-        await app.service.call(
+        await own_service(app).call(
             CreateTokenRequest(name="ada", owner=True, expires="never")
         )
         without = {

@@ -31,6 +31,7 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.health.checkup import _jobs
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
+from tests.doors import own_service
 from tests.embedders import ByLetter, Down, Waiting
 from tests.person import NOON, Person
 from tests.servers import serving
@@ -407,7 +408,7 @@ async def test_a_server_makes_pending_embeddings_at_its_first_run_and_when_a_sta
     await embedded(1)
     await person.keep("imported by a command")
     assert (
-        await app.service.call(StatusRequest(check_model=False))
+        await own_service(app).call(StatusRequest(check_model=False))
     ).pending_embeddings == 1
     await embedded(2)
     await app.close()

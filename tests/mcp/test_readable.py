@@ -13,6 +13,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.mcp.test_tools import call, refusal
 
 
@@ -79,7 +80,7 @@ async def test_status_says_what_is_missing(settings: Settings) -> None:
             }
         )
     )
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
         answer = await call(client, "memory_status")
     await app.close()
 

@@ -13,6 +13,7 @@ from typing import Any
 import asyncpg
 import pytest
 from mcp import Client
+from mcp.types import INVALID_PARAMS
 
 import folklore
 from folklore.app import App
@@ -20,6 +21,7 @@ from folklore.config import Settings
 from folklore.engine import Engine
 from folklore.mcp.server import build_server
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.doorway import Doorway
 from tests.servers import Watched, a_session_of_work, free_port, on_stdio, watched
 from tests.temporary_engine import temporary_home
@@ -202,12 +204,9 @@ async def test_a_call_whose_parameters_are_no_object_gets_an_error_with_its_id(
         spoken.process.stdin.write(
             b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": 5}\n'
         )
-        refused = await spoken.answer(2)
+        refused = await spoken.message(2)
 
-    assert (
-        refused["isError"],
-        "not of the protocol" in refused["content"][0]["text"],
-    ) == (True, True)
+    assert refused["error"]["code"] == INVALID_PARAMS
 
 
 async def send_long_lines(spoken: Wire) -> list[dict[str, Any]]:
@@ -313,7 +312,7 @@ async def test_the_server_reconnects_to_a_database_that_comes_back(
             database_url=doorway.url, author="tester", namespace="notes", home=tmp_path
         )
     )
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
 
         async def store(text: str) -> bool:
             return not (

@@ -19,6 +19,7 @@ from folklore.memory.usage import UsageQueue, query_digest
 from folklore.model import Answer, Caller
 from folklore.new_ids import new_id
 from tests.background_jobs import BackgroundJobs, field_of
+from tests.doors import own_service
 from tests.person import NOON, Person
 from tests.waiting import STUCK
 
@@ -222,7 +223,7 @@ async def test_a_read_only_server_logs_nothing(
 ) -> None:
     await person.keep("a text")
     app = App(settings.model_copy(update={"read_only": True}))
-    async with Client(build_server(app.service)) as client:
+    async with Client(build_server(own_service(app))) as client:
         answer = await client.call_tool("memory_recall", {"query": "text"})
     assert answer.structured_content is not None
     assert len(answer.structured_content["memories"]) == 1

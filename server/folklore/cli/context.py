@@ -5,65 +5,33 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
 from datetime import UTC, tzinfo
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from folklore import log
-from folklore.app import running
-from folklore.client.code.calls import prepare
-from folklore.client.code.marks import holds_memories, marked_result
-from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.http_client import HttpClient
 from folklore.client.local_server import LocalServer
-from folklore.client.surroundings import local_zone, working_copy
+from folklore.client.surroundings import local_zone
 from folklore.config import Settings, load_settings
-from folklore.contract.lines import Lines
-from folklore.contract.requests import Result, Returns, read_result, result_json
-from folklore.contract.transfer import ExportRequest, ImportRequest
+from folklore.contract.requests import Result, Returns
 from folklore.errors import InvalidInput
-from folklore.memory import Service
+from folklore.lazy import Lazy
 from folklore.phases import phase
+
+if TYPE_CHECKING:
+    from folklore.http.server import in_process as here
+else:  # only where no server answers
+    here = Lazy("folklore.http.server.in_process")
 
 logger = log.get_logger(__name__)
 
 Value = TypeVar("Value")
 
 CONNECT_SECONDS = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class OwnOperations:
-    """The operations of this process, for who works in a working copy."""
-
-    service: Service
-    copy: WorkingCopy
-
-    async def call(self, request: Returns[Result]) -> Result:
-        """Run an operation. Raises FolkloreError."""
-        prepared = await prepare(self.copy, request, self.call)
-        result = await self.service.call(prepared)
-        if not holds_memories(prepared):
-            return cast("Result", result)
-        marked = await marked_result(self.copy, prepared, result_json(prepared, result))
-        return cast("Result", read_result(prepared, marked))
-
-    async def import_lines(
-        self, lines: Lines, request: ImportRequest, steps: Callable[[], tuple[int, int]]
-    ) -> None:
-        """Import lines, as the service does."""
-        await self.service.import_lines(lines, request, steps)
-
-    def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
-        """Yield the lines of an export, as the service does."""
-        return self.service.export(request)
-
-
-Client = HttpClient | OwnOperations
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
@@ -100,7 +68,7 @@ def call(ctx: click.Context, request: Returns[Result]) -> Result:
 
 
 def with_operations(
-    ctx: click.Context, work: Callable[[Client], Awaitable[Value]]
+    ctx: click.Context, work: Callable[[HttpClient], Awaitable[Value]]
 ) -> Value:
     """Run several operations at the user's server, or at the one that --server names; without either, here."""
     settings = settings_of(ctx)
@@ -115,15 +83,15 @@ def with_operations(
 @asynccontextmanager
 async def operations_of(
     ctx: click.Context, settings: Settings
-) -> AsyncIterator[Client]:
+) -> AsyncIterator[HttpClient]:
     """Open the operations of a command, as with_operations says."""
     local = local_server(ctx, settings)
     if local is not None or settings.server is not None:
         async with HttpClient(settings, local) as client:
             yield client
     else:
-        async with running(settings, brief=True) as app:
-            yield OwnOperations(app.service, working_copy(settings))
+        async with here.operations_here(settings) as client:
+            yield client
 
 
 def local_settings(ctx: click.Context) -> Settings:

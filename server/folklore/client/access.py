@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
+from folklore.client.connections import UserServer
 from folklore.client.credentials import normalised, read_token
-from folklore.client.local_server import LocalServer
 from folklore.client.project import project_namespace, working_directory
 from folklore.client.surroundings import local_zone
 from folklore.config import Settings
@@ -32,7 +32,7 @@ class Access:
         return {**self.headers, "authorization": f"Bearer {self.token}"}
 
 
-def address_of(settings: Settings, local: LocalServer | None) -> str:
+def address_of(settings: Settings, local: UserServer | None) -> str:
     """Return the address of the `local` server of the user, or of the one that the settings name."""
     return LOCAL_URL if local else normalised(str(settings.server))
 

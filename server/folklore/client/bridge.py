@@ -2,7 +2,7 @@
 
 Messages pass as they are, so that every tool, resource and prompt of the server can be used, whichever this version
 knows. While the server is away, the handshake and the lists are answered from what this package knows, so that a
-session that starts then can use the memory later. Without a server, this process answers everything.
+session that starts then can use the memory later.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ import base64
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -21,8 +21,6 @@ from folklore.text.clean import replace_lone_surrogates
 from folklore.text.lines import LongLine
 
 log = logging.getLogger(__name__)  # structlog would delay the start
-
-OwnAnswer = Callable[[Sequence[Message]], Awaitable[Message]]
 
 _VERSION = "io.modelcontextprotocol/protocolVersion"
 _CALL_ID = "folklore/callId"
@@ -79,25 +77,24 @@ class Code(Protocol):
 class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
-    `own` answers the last of some messages as the server of this package does: everything without a `remote` server.
-    `code` is what this machine knows of the client's working copy.
+    `packaged` opens a server of this package, for the handshake and the lists while
+    the `remote` one is away. `code` is what this machine knows of the client's working copy.
     """
 
     def __init__(
         self,
-        remote: Remote | None,
+        remote: Remote,
         write: Callable[[Message], None],
-        own: OwnAnswer,
+        packaged: Callable[[], Awaitable[Remote]],
         code: Code | None = None,
     ) -> None:
         self._remote = remote
         self._code = code
         self._write = write
-        self._own = own
+        self._packaged = packaged
         self._session = uuid4().hex
         self._calls: dict[str | int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
-        self._initialize: Message | None = None
         self._negotiated: str | None = None
 
     async def run(self) -> None:
@@ -156,8 +153,7 @@ class Bridge:
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        if self._remote is not None:
-            self._remote.close()
+        self._remote.close()
 
     async def _serve(self, request: Message) -> None:
         """Answer a request, whatever happens."""
@@ -178,8 +174,6 @@ class Bridge:
         version = _version_of(request)
         if method == "ping" and version is None:
             return {"jsonrpc": "2.0", "result": {}}
-        if method == "initialize":
-            self._initialize = request
         if method in _FIRST | _LISTS:
             answer = await self._listed(request, version)
         else:
@@ -196,8 +190,6 @@ class Bridge:
         return answer
 
     async def _called(self, request: Message, version: str | None) -> Message:
-        if self._remote is None:
-            return await self._answered_here(request, version)
         repeatable = request["method"] in _READS or (
             request["method"] == "tools/call"
             and _params(request).get("name") in REPEATABLE
@@ -233,10 +225,10 @@ class Bridge:
 
     async def _listed(self, request: Message, version: str | None) -> Message:
         """Answer the handshake, or a list: as the server does, else as this package does."""
+        headers = self._headers(request, version)
         # A session begins with several lists, one after the other.
-        if self._remote is not None and not self._remote.was_away(_AWAY_SECONDS):
+        if not self._remote.was_away(_AWAY_SECONDS):
             try:
-                headers = self._headers(request, version)
                 return await self._remote.call(
                     request, headers, self._write, repeatable=True, patience=IMPATIENT
                 )
@@ -244,14 +236,8 @@ class Bridge:
                 log.warning(
                     "answered_from_the_package %s: %s", request["method"], error
                 )
-        return await self._answered_here(request, version)
-
-    async def _answered_here(self, request: Message, version: str | None) -> Message:
-        if version or self._initialize is None or request is self._initialize:
-            former = []
-        else:
-            former = [self._initialize]
-        return await self._own([*former, request])
+        packaged = await self._packaged()
+        return await packaged.call(request, headers, self._write, repeatable=True)
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:
         """Return the headers that repeat parts of a message, as the protocol demands."""

@@ -15,12 +15,11 @@ from contextlib import closing, contextmanager, suppress
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from folklore.background import in_thread
 from folklore.client.authorities import tls_context
-from folklore.client.local_server import LocalServer
 from folklore.proxies import proxy_for
 
 Content = bytes | Iterable[bytes] | None
@@ -29,6 +28,32 @@ Answer = TypeVar("Answer")
 # A connection that was unused for so long by the wall clock is not used again: the machine may have slept meanwhile,
 # and what is sent on a connection that the other side has forgotten disappears.
 _IDLE = 20.0
+
+
+class UserServer(Protocol):
+    """The server of this user, wherever it is: a process of its own (client/local_server.py), or this one."""
+
+    @property
+    def home(self) -> str:
+        """The home of its data."""
+
+    @property
+    def log(self) -> str:
+        """Where its log is."""
+
+    @property
+    def answer_seconds(self) -> float | None:
+        """Within which time it answers, or gives a sign of life; None without a limit."""
+
+    @property
+    def waiting(self) -> str:
+        """What is said to a person who waits for it."""
+
+    def connect(self, seconds: float) -> socket.socket:
+        """Return a connection, from any thread. Raises OSError."""
+
+    def replace_stuck(self) -> None:
+        """End it if it does not answer, where another can take its place. Raises OSError."""
 
 
 class NoAnswer(Exception):
@@ -44,7 +69,7 @@ class Connections:
     """Connections to one server, kept open for the next request; `local` is the user's, whatever the address."""
 
     def __init__(
-        self, url: str, home: Path | None = None, local: LocalServer | None = None
+        self, url: str, home: Path | None = None, local: UserServer | None = None
     ) -> None:
         self._server = urlsplit(url)
         self._local = local
@@ -52,9 +77,11 @@ class Connections:
         self._proxy = None if local else proxy_for(self._server)
         self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._used: set[HTTPConnection] = set()
+        self._is_closed = False
 
     def close(self) -> None:
         """Close every connection; a thread that reads from one gets an error."""
+        self._is_closed = True
         for connection in list(self._used):
             _abort(connection)
         while self._idle:
@@ -80,7 +107,7 @@ class Connections:
     def give_back(self, connection: HTTPConnection, *, reusable: bool) -> None:
         """Keep a connection for the next request, or close it."""
         self._used.discard(connection)
-        if reusable:
+        if reusable and not self._is_closed:
             self._idle.append((connection, time.time()))
         else:
             connection.close()
@@ -186,7 +213,7 @@ class Exchange(Generic[Answer]):
         work: Callable[[HTTPConnection, Callable[[Answer], None]], None],
         *,
         connect_seconds: float,
-        read_seconds: float,
+        read_seconds: float | None,
     ) -> None:
         self._connections = connections
         self._work = work

@@ -22,8 +22,8 @@ from folklore.client.connections import (
     Connections,
     Exchange,
     NoAnswer,
+    UserServer,
 )
-from folklore.client.local_server import LocalServer
 from folklore.client.surroundings import working_copy
 from folklore.config import Settings
 from folklore.contract.lines import Lines, chunks_of, encoded
@@ -86,11 +86,12 @@ class HttpClient:
     def __init__(
         self,
         settings: Settings,
-        local: LocalServer | None = None,
+        local: UserServer | None = None,
         *,
         anonymous: bool = False,
     ) -> None:
         self._local = local
+        self._answer_seconds = _SECONDS if local is None else local.answer_seconds
         self._server = address_of(settings, local)
         self._headers = {
             "user-agent": f"folklore/{__version__}",
@@ -179,14 +180,16 @@ class HttpClient:
                     )
                 )
 
-        with phase(
-            "Waiting for your server" if self._local else f"Waiting for {self._server}"
-        ) as advance:
+        if self._local is None:
+            waiting = f"Waiting for {self._server}"
+        else:
+            waiting = self._local.waiting
+        with phase(waiting) as advance:
             exchange = Exchange(
                 self._connections,
                 work,
                 connect_seconds=_SECONDS,
-                read_seconds=_SECONDS,
+                read_seconds=self._answer_seconds,
             )
             with self._losses():
                 return await exchange.answered
@@ -216,7 +219,7 @@ class HttpClient:
 
     def _connect(self) -> HTTPConnection:
         connection = self._connections.take(_SECONDS)
-        connection.sock.settimeout(_SECONDS)
+        connection.sock.settimeout(self._answer_seconds)
         return connection
 
     async def _done(self, work: Callable[[], Value]) -> Value:

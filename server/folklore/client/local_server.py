@@ -66,6 +66,9 @@ class LocalServer:
     Another version, installation or configuration has a server of its own; that of the former one ends when it is idle.
     """
 
+    answer_seconds = 60.0
+    waiting = "Waiting for your server"
+
     def __init__(
         self, home: str, environ: Mapping[str, str], **flags: str | None
     ) -> None:

@@ -17,8 +17,12 @@ from typing import Any
 
 from folklore import __version__
 from folklore.client.access import Access
-from folklore.client.connections import Connections, Exchange, NoAnswer
-from folklore.client.local_server import LocalServer
+from folklore.client.connections import (
+    Connections,
+    Exchange,
+    NoAnswer,
+    UserServer,
+)
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 
 Message = dict[str, Any]
@@ -70,7 +74,7 @@ class Remote:
         url: str,
         access: Callable[[], Access],
         home: Path | None = None,
-        local: LocalServer | None = None,
+        local: UserServer | None = None,
     ) -> None:
         self.url = url
         self._local = local

@@ -13,7 +13,7 @@ from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.operations import operation_of
 from folklore.model import Caller
-from folklore.phases import Advance, phase
+from folklore.phases import Advance
 
 if TYPE_CHECKING:  # they import the database driver
     from folklore.contract.lines import Lines, SourceLine
@@ -138,18 +138,6 @@ class Service:
         if report is not None:
             facts = replace(facts, report=report)
         return await self.memory.call(request, facts)
-
-    async def import_lines(
-        self,
-        lines: Lines,
-        request: ImportRequest,
-        steps: Callable[[], tuple[int, int]],
-    ) -> None:
-        """Import lines, counted in the report of the request; `steps` returns those done, and all. As import_chunks."""
-        with phase("Importing") as advance:
-            await self.memory.import_lines(
-                lines, request, self.facts(), lambda: advance(*steps())
-            )
 
     def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises FolkloreError."""

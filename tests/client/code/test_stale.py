@@ -21,6 +21,7 @@ from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import MemoryContext
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
 from tests.servers import on_http, watched
 from tests.team import Team, called, connected as connected_over_http
@@ -206,7 +207,7 @@ def _json(answer: CallToolResult | ReadResourceResult) -> dict[str, Any]:
 @asynccontextmanager
 async def bridged(app: App) -> AsyncIterator[Any]:
     """A client by a bridge, of an application that has no working copy itself."""
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
         yield Bridged(client, BridgedCode(working_copy_of(app.settings)))
 
 
@@ -320,7 +321,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
             "memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"]
         )
     code = BridgedCode(working_copy_of(app_here.settings))
-    async with connected(build_server(app_here.service)) as client:
+    async with connected(build_server(own_service(app_here))) as client:
         wrong = await code.asked(
             {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}},
             never,

@@ -11,6 +11,7 @@ from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.text.tokens import estimate
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.memory.hooks.test_hooks import called, kept
 
 MONEY = "Money is integer cents: price_cents, never a DecimalField, since the invoices were rounded twice."
@@ -133,6 +134,6 @@ async def test_notes_of_edits_can_be_switched_off(
 ) -> None:
     await kept(client, MONEY, *OTHERS)
     app = App(settings.model_copy(update={"moments": ("prompt",)}))
-    async with connected(build_server(app.service)) as silent:
+    async with connected(build_server(own_service(app))) as silent:
         assert await edited(silent) == ""
     await app.close()

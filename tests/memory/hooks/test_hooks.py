@@ -30,6 +30,7 @@ from folklore.text.hooks.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.embedders import Waiting
 from tests.person import Person
 
@@ -79,7 +80,7 @@ async def kept(client: Client, *contents: str, **fields: Any) -> list[str]:
 async def another_process(settings: Settings) -> AsyncIterator[Client]:
     """A client of another process over the same database."""
     app = App(settings)
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
         yield client
     await app.close()
 
@@ -92,7 +93,7 @@ async def facts(client: Client) -> list[str]:
 
 @pytest.mark.parametrize("offered", ["core", "all"])
 async def test_the_hook_is_callable_and_not_listed(app: App, offered: Any) -> None:
-    async with connected(build_server(app.service, offered=offered)) as client:
+    async with connected(build_server(own_service(app), offered=offered)) as client:
         assert "client_hook" not in [
             tool.name for tool in (await client.list_tools()).tools
         ]
@@ -264,7 +265,7 @@ async def test_notes_of_other_projects_are_injected_if_their_namespace_is_shared
     )
     assert await hook(client, PORT) == ""
 
-    await app.service.call(ShareNamespaceRequest(name="everywhere"))
+    await own_service(app).call(ShareNamespaceRequest(name="everywhere"))
 
     assert FACTS[1] in await hook(client, PORT)
 
@@ -278,7 +279,7 @@ async def test_the_project_is_that_of_the_directory(
         folder.mkdir()
         done = await asyncio.create_subprocess_exec("git", "init", "-q", str(folder))
         assert await done.wait() == 0
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
         await client.call_tool(
             "memory_store", {"content": FACTS[0], "namespace": "repo:shop"}
         )
@@ -293,7 +294,7 @@ async def test_a_read_only_server_records_nothing_and_so_injects_nothing(
 ) -> None:
     await kept(client, *FACTS)
     app = App(settings.model_copy(update={"read_only": True}))
-    async with connected(build_server(app.service)) as reader:
+    async with connected(build_server(own_service(app))) as reader:
         assert await hook(reader, DEPLOY) == ""
         assert "3 notes of notes" in await started(app)
     await app.close()
@@ -359,7 +360,8 @@ async def test_the_nearest_memory_stands_beside_a_statement(
 
 async def proposed(app: App, *drop: str) -> list[str]:
     return [
-        one.sentence for one in await app.service.call(StatementsRequest(drop=drop))
+        one.sentence
+        for one in await own_service(app).call(StatementsRequest(drop=drop))
     ]
 
 
@@ -422,7 +424,7 @@ async def test_what_is_private_in_a_prompt_is_neither_searched_nor_kept(
         == ""
     )
     assert await stop(client, "<private>We decided to use NATS.") == ""
-    assert await app.service.call(StatementsRequest()) == ()
+    assert await own_service(app).call(StatementsRequest()) == ()
 
 
 @pytest.mark.parametrize("session", [False, True])
@@ -431,7 +433,7 @@ async def test_a_pause_silences_every_hook_until_it_ends(
 ) -> None:
     await kept(client, *FACTS)
     await hook(client, "Hello.", session="s1")
-    await app.service.call(PauseRequest(session=session))
+    await own_service(app).call(PauseRequest(session=session))
 
     assert await hook(client, DEPLOY) == ""
     assert await stop(client, "We decided to use NATS.") == ""
@@ -439,7 +441,7 @@ async def test_a_pause_silences_every_hook_until_it_ends(
     assert await started(app) == ""
     assert (await hook(client, DEPLOY, session="s2") == "") is not session
 
-    await app.service.call(PauseRequest(minutes=0, session=session))
+    await own_service(app).call(PauseRequest(minutes=0, session=session))
 
     assert FACTS[0] in await hook(client, DEPLOY)
 
@@ -458,7 +460,7 @@ async def test_before_a_compaction_decisions_are_kept_in_the_summary(
 
 async def started(app: App, session: str = "s1", source: str = "startup") -> str:
     return (
-        await app.service.call(
+        await own_service(app).call(
             HookRequest(event="SessionStart", session=session, source=source)
         )
     ).text
@@ -601,7 +603,7 @@ async def ledger(app: App, **arguments: Any) -> list[InjectedText]:
     """Return what was injected, after the uses of this process were written."""
     assert app.usage.queue is not None
     await app.usage.queue.close()
-    found: tuple[InjectedText, ...] = await app.service.call(
+    found: tuple[InjectedText, ...] = await own_service(app).call(
         InjectedRequest(**arguments)
     )
     return list(found)
@@ -777,7 +779,7 @@ async def test_stats_sum_up_what_was_injected(
     await client.call_tool("memory_recall", {"query": DEPLOY})
     [entry] = await ledger(app)
 
-    [counted] = (await app.service.call(StatsRequest())).namespaces
+    [counted] = (await own_service(app).call(StatsRequest())).namespaces
 
     assert (counted.injected, counted.injected_used) == (1, 1)
     assert counted.injected_tokens == sum(memory.tokens for memory in entry.memories)

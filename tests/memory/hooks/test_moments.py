@@ -10,6 +10,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.memory.hooks.test_hooks import called, kept
 
 FREEZE = "No module named freezegun: freeze time by time-machine."
@@ -260,7 +261,7 @@ async def test_only_the_moments_of_the_setting_get_notes(
     settings: Settings, moment: str
 ) -> None:
     app = App(settings.model_copy(update={"moments": (moment,)}))
-    async with connected(build_server(app.service)) as client:
+    async with connected(build_server(own_service(app))) as client:
         await kept(client, FREEZE, ROUNDING, *OTHERS)
         await kept(client, GENERATED, paths=["web/labels.json"])
         spoken = {

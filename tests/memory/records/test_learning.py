@@ -21,6 +21,7 @@ from folklore.model import Access, Caller, Draft, Grant, Memory, Role
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.person import NOON, Person
 from tests.waiting import STUCK
 
@@ -51,7 +52,7 @@ async def tool_call(
 
 
 async def memory_of(app: App, id_: str) -> Memory:
-    result = await app.service.call(GetRequest(ids=(UUID(id_),)))
+    result = await own_service(app).call(GetRequest(ids=(UUID(id_),)))
     return result.found[0].memory
 
 
@@ -136,7 +137,7 @@ async def test_what_the_session_quotes_was_used_too(
 async def test_a_paused_session_teaches_nothing(ask: Ask, app: App) -> None:
     id_ = await stored(ask, HTTP)
     await ask("memory_recall", query=QUESTION)
-    await app.service.call(PauseRequest())
+    await own_service(app).call(PauseRequest())
 
     await ask("client_hook", event="Stop", message=HTTP)
 
@@ -257,7 +258,7 @@ async def test_a_learned_cue_that_was_removed_is_not_learned_again(
 async def test_the_setting_switches_learning_off(settings: Settings) -> None:
     app = App(settings.model_copy(update={"learn_cues": False}))
     try:
-        async with connected(build_server(app.service)) as client:
+        async with connected(build_server(own_service(app))) as client:
             kept = await tool_call(client, app, "memory_store", "one", content=HTTP)
             id_ = kept["stored"][0]["id"]
             await tool_call(client, app, "memory_recall", "one", query=QUESTION)

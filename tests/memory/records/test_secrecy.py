@@ -18,6 +18,7 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.model import Draft
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
+from tests.doors import own_service
 from tests.fake_keys import MAKERS, keys_of
 from tests.person import Person, contents
 from tests.plain_sentences import SENTENCES
@@ -114,7 +115,7 @@ async def test_a_text_that_cannot_be_searched_to_its_end_is_refused(
     beginnings = "ghp_aaaa\n npm_aaaa\n" * 800
     app = App(settings.model_copy(update={"secrets": policy}))
     try:
-        async with connected(build_server(app.service)) as client:
+        async with connected(build_server(own_service(app))) as client:
             answer = await _store(client, content=beginnings)
     finally:
         await app.close()
@@ -139,7 +140,7 @@ async def test_redacting_stores_a_marker_and_reports_it(
 ) -> None:
     app = App(settings.model_copy(update={"secrets": "redact"}))
     try:
-        async with connected(build_server(app.service)) as client:
+        async with connected(build_server(own_service(app))) as client:
             answers = [await _store(client, memories=[memory]) for memory in FIELDS]
     finally:
         await app.close()
@@ -165,7 +166,7 @@ async def test_redacting_stores_a_marker_and_reports_it(
 async def test_the_setting_off_searches_for_no_secrets(settings: Settings) -> None:
     app = App(settings.model_copy(update={"secrets": "off"}))
     try:
-        async with connected(build_server(app.service)) as client:
+        async with connected(build_server(own_service(app))) as client:
             assert not (await _store(client, content=KEY)).is_error
     finally:
         await app.close()

@@ -7,8 +7,7 @@ import os
 import socket as sockets
 import sys
 import threading
-from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from folklore import telemetry
 from folklore.app import App
 from folklore.cli import forkserver
 from folklore.cli.context import (
@@ -25,10 +23,9 @@ from folklore.cli.context import (
     local_server,
     settings_of,
 )
-from folklore.client.access import access_of, address_of
+from folklore.client.access import LOCAL_URL, access_of, address_of
 from folklore.client.credentials import normalised
 from folklore.client.local_server import LocalServer
-from folklore.client.remote import Message
 from folklore.client.surroundings import working_copy
 from folklore.config import Settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
@@ -38,12 +35,13 @@ if TYPE_CHECKING:
     from folklore import engine
     from folklore.client import bridge, remote, stdio
     from folklore.client.code import bridged_code
+    from folklore.client.connections import UserServer
     from folklore.http.server import (
         beside as http_beside,
+        in_process as here,
         local as http_local,
         serve as http_serve,
     )
-    from folklore.mcp import in_memory, server as mcp_server
 else:  # one process needs few of them
     bridge, remote, stdio = map(
         Lazy,
@@ -53,8 +51,7 @@ else:  # one process needs few of them
     http_beside = Lazy("folklore.http.server.beside")
     http_local = Lazy("folklore.http.server.local")
     http_serve = Lazy("folklore.http.server.serve")
-    in_memory = Lazy("folklore.mcp.in_memory")
-    mcp_server = Lazy("folklore.mcp.server")
+    here = Lazy("folklore.http.server.in_process")
     bridged_code = Lazy("folklore.client.code.bridged_code")
 
 
@@ -189,38 +186,36 @@ def _start_forks(server: LocalServer) -> None:
         forkserver.start(Path(server.forks_path), Path(server.log))
 
 
-async def _serve_bridge(settings: Settings, local: LocalServer | None) -> None:
-    async def own(messages: Sequence[Message]) -> Message:
-        """Answer as the server of this package does; its libraries are imported only while the team's is away."""
-        for module in ("folklore.mcp.in_memory", "folklore.mcp.server"):
-            await asyncio.to_thread(import_module, module)
-        protocol = mcp_server.build_server(
-            App(settings).service, offered=settings.tools
-        )
-        return await in_memory.answer(protocol, messages)
-
+async def _serve_bridge(settings: Settings, local: UserServer | None) -> None:
     peer = remote.Remote(
         address_of(settings, local), lambda: access_of(settings), settings.home, local
     )
     peer.prepare()
     code = bridged_code.BridgedCode(working_copy(settings))
-    await bridge.Bridge(peer, stdio.claim_stdout(), own, code).run()
+    async with AsyncExitStack() as stack:
+        packaged = partial(_packaged, settings, stack)
+        await bridge.Bridge(peer, stdio.claim_stdout(), packaged, code).run()
+
+
+async def _packaged(settings: Settings, stack: AsyncExitStack) -> remote.Remote:
+    """Open a server of this package for what it knows without a database, until the end of the stack.
+
+    Its libraries are imported only while the other server is away.
+    """
+    await asyncio.to_thread(import_module, "folklore.http.server.in_process")
+    app = App(settings, brief=True)
+    server = await stack.enter_async_context(here.in_process(app))
+    return remote.Remote(
+        LOCAL_URL,
+        lambda: access_of(settings, anonymous=True),
+        settings.home,
+        server,
+    )
 
 
 async def _serve_own(settings: Settings) -> None:
-    app = App(settings)
-    answer = partial(
-        in_memory.answer, mcp_server.build_server(app.service, offered=settings.tools)
-    )
-    app.start()
-    app.start_jobs()
-    telemetry.start(os.environ)
-    try:
-        code = bridged_code.BridgedCode(working_copy(settings))
-        await bridge.Bridge(None, stdio.claim_stdout(), answer, code).run()
-    finally:
-        await app.close()
-        await telemetry.stop()
+    async with here.in_process(App(settings)) as server:
+        await _serve_bridge(settings, server)
 
 
 def _serve_http(

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 import click
 
 from folklore.background import in_thread
-from folklore.cli.context import Client, settings_of, with_operations
+from folklore.cli.context import settings_of, with_operations
 from folklore.cli.options import context_and_json, named, repeatable
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
@@ -22,6 +22,7 @@ from folklore.cli.team.import_targets import (
     found_format,
     targets_of,
 )
+from folklore.client.http_client import HttpClient
 from folklore.client.project import project_namespace, working_directory
 from folklore.contract.people import CallerRequest
 from folklore.contract.transfer import Failure, ImportRequest, PagesRead, Report
@@ -126,7 +127,7 @@ def import_(
     ask = not (yes or request.dry_run)
     targets: list[Target] = []
 
-    async def read_and_import(operations: Client) -> None:
+    async def read_and_import(operations: HttpClient) -> None:
         # Fails before anything is read or sent, if the server is away or the token unknown.
         caller = await operations.call(CallerRequest())
         if form not in PATH_FORMATS:
@@ -173,7 +174,7 @@ def _checked_format(files: Sequence[str], form: str | None) -> str:
 
 
 async def _import_file(
-    operations: Client, file: str, form: str, request: ImportRequest
+    operations: HttpClient, file: str, form: str, request: ImportRequest
 ) -> None:
     with _source(file) as (source, size):
         await operations.import_lines(
@@ -247,7 +248,7 @@ def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
 
 
 async def _import_targets(
-    operations: Client, targets: Sequence[Target], request: ImportRequest
+    operations: HttpClient, targets: Sequence[Target], request: ImportRequest
 ) -> None:
     counts = [target.memories for target in targets]  # None before they were read
     total = 0 if None in counts else sum(count or 0 for count in counts)

@@ -230,13 +230,15 @@ def _lifespan(
     @asynccontextmanager
     async def lifespan(application: Application) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            telemetry.start(os.environ)
-            stack.push_async_callback(telemetry.stop)
+            if not app.brief:
+                telemetry.start(os.environ)
+                stack.push_async_callback(telemetry.stop)
             stack.push_async_callback(app.close)
             stack.push_async_callback(parts.team.close)
             stack.push_async_callback(parts.health.close)
-            app.start()
-            app.start_jobs()
+            if not app.brief:
+                app.start()
+                app.start_jobs()
             if parts.is_for_tokens:
                 app.usage.metrics = parts.metrics
                 await stack.enter_async_context(parts.metrics.publishing())

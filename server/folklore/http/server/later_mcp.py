@@ -99,18 +99,21 @@ class LaterMcp:
         assert self._streamable is not None  # else _run has failed, and logged it
 
     async def _run(self) -> None:
-        tasks = [
-            asyncio.create_task(work)
-            for work in (self._ended.wait(), self._wanted.wait(), self._started())
-        ]
-        ended, wanted, started = tasks
-        await _first_of({ended, wanted, started}, _START_SECONDS)
-        await _first_of({ended, wanted}, _FIRST_SECONDS)
+        ended = asyncio.create_task(self._ended.wait())
+        wanted = asyncio.create_task(self._wanted.wait())
+        tasks: list[asyncio.Task[Any]] = [ended, wanted]
+        if self._app.brief:
+            await _first_of({ended, wanted}, None)
+        else:
+            tasks.append(started := asyncio.create_task(self._started()))
+            await _first_of({ended, wanted, started}, _START_SECONDS)
+            await _first_of({ended, wanted}, _FIRST_SECONDS)
         tasks.append(alone := asyncio.create_task(self._alone.wait()))
         await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
-                if self._network.admits is not Admits.TOKENS:
+                is_for_sessions = self._network.admits is not Admits.TOKENS
+                if is_for_sessions and not self._app.brief:
                     await asyncio.to_thread(memory.import_all)
                 self._streamable = await asyncio.to_thread(self._application)
                 gc.freeze()  # what is imported is no garbage
@@ -133,7 +136,7 @@ class LaterMcp:
         return mcp_routes.streamable_http(self.server, host, security, self._limits)
 
 
-async def _first_of(tasks: set[asyncio.Task[Any]], seconds: float) -> None:
+async def _first_of(tasks: set[asyncio.Task[Any]], seconds: float | None) -> None:
     """Wait until one of the tasks is done, at most so long."""
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
 

@@ -36,12 +36,13 @@ from folklore.log import configure, get_logger
 
 if TYPE_CHECKING:
     from folklore.http import team
-    from folklore.http.server import app as http_app, metrics
+    from folklore.http.server import app as http_app, in_process as here, metrics
     from folklore.http.server.app import OwnSide
 else:  # the user's server, which is waited for, needs none of them
     team = Lazy("folklore.http.team")
     metrics = Lazy("folklore.http.server.metrics")
     http_app = Lazy("folklore.http.server.app")
+    here = Lazy("folklore.http.server.in_process")
 
 log = get_logger(__name__)
 
@@ -377,11 +378,9 @@ def _make_token(settings: Settings, url: str) -> None:
         )
 
     async def made() -> str:
-        async with running(settings) as app:
-            request = CreateTokenRequest(
-                name=settings.author, owner=True, expires="never"
-            )
-            return (await app.service.call(request)).secret
+        request = CreateTokenRequest(name=settings.author, owner=True, expires="never")
+        async with here.operations_here(settings) as operations:
+            return (await operations.call(request)).secret
 
     place = save_token(url, asyncio.run(made()), home=settings.home)
     log.info(
