@@ -47,7 +47,7 @@ def test_words_of_the_text_that_a_memory_has_within_code_count(
     lexemes = {"zap": 2.0, "desugar": 1.0, "ab": 8.0, "keys": 16.0, "missing": 32.0}
 
     assert (
-        Edit("svc/keys.go", "ab ZAP Desugar keys").held_as_code(lexemes, memory)
+        Edit("svc/keys.go", "ab ZAP Desugar keys").weight_in_code(lexemes, memory)
         == worth
     )
-    assert Edit("svc/Zap.go", "zap").held_as_code(lexemes, memory) == 0
+    assert Edit("svc/Zap.go", "zap").weight_in_code(lexemes, memory) == 0

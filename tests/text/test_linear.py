@@ -110,7 +110,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "names.nearest": lambda it: names.nearest(it, [it, "payments"]), "names.normalise": names.normalise,
     "names.prefix_of": names.prefix_of, "names.private": names.private,
     "passages.passages": lambda it: passages.passages(it, 1_200, 2_000), "paths.is_inside": paths.is_inside,
-    "paths.plain_path": paths.plain_path, "hooks.prompts.asked": prompts.asked,
+    "paths.plain_path": paths.plain_path, "hooks.prompts.question_in": prompts.question_in,
     "hooks.prompts.is_remark": prompts.is_remark, "hooks.prompts.without_private": prompts.without_private,
     "query.parser.parse": parser.parse, "query.syntax.tokenise": syntax.tokenise,
     "query.tsquery.function_word_text": tsquery.function_word_text, "query.tsquery.quoted": tsquery.quoted,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from folklore.text.hooks.prompts import asked, is_remark, without_private
+from folklore.text.hooks.prompts import is_remark, question_in, without_private
 
 WORDS = [f"w{number:04}" for number in range(400)]
 LOG = "worker finished\n" * 90
@@ -12,18 +12,21 @@ def test_a_long_prompt_is_asked_by_its_beginning_and_its_end_without_what_was_pa
     None
 ):
     short = f"Why?\n```\n{'x' * 1_187}\n```"
-    assert (len(short), asked(short)) == (1_200, short)
-    assert asked(f"{short} ") == "Why?"
+    assert (len(short), question_in(short)) == (1_200, short)
+    assert question_in(f"{short} ") == "Why?"
     assert (
-        asked(f"Why?\n~~~\n{LOG}~~~\nSay it.\n```py\n{LOG}```\nNow.")
+        question_in(f"Why?\n~~~\n{LOG}~~~\nSay it.\n```py\n{LOG}```\nNow.")
         == "Why?\n\n\nSay it.\n\n\nNow."
     )
-    assert asked(f"Why?\n```\n{LOG}") == "Why?"
+    assert question_in(f"Why?\n```\n{LOG}") == "Why?"
     # Of 1,200 characters after the code, nothing is left out; of more, the words at the cut are.
-    assert asked(f"{'y' * 1_200}\n```\n{LOG}```") == "y" * 1_200
-    assert asked(" ".join(WORDS)) == f"{' '.join(WORDS[:99])}\n{' '.join(WORDS[301:])}"
-    assert asked("y" * 1_201) == f"{'y' * 600}\n{'y' * 600}"
-    assert asked(f"```\n{LOG}") == f"```\n{LOG[: 74 * 16]}"  # nothing but code
+    assert question_in(f"{'y' * 1_200}\n```\n{LOG}```") == "y" * 1_200
+    assert (
+        question_in(" ".join(WORDS))
+        == f"{' '.join(WORDS[:99])}\n{' '.join(WORDS[301:])}"
+    )
+    assert question_in("y" * 1_201) == f"{'y' * 600}\n{'y' * 600}"
+    assert question_in(f"```\n{LOG}") == f"```\n{LOG[: 74 * 16]}"  # nothing but code
 
 
 @pytest.mark.parametrize(

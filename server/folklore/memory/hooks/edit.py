@@ -24,8 +24,7 @@ from folklore.text.hooks.edits import Edit
 from folklore.text.paths import plain_path
 from folklore.text.query.question import QuestionWords
 
-# Candidates of an edit, by words.
-_CANDIDATES = 30
+_MOST_CANDIDATES = 30  # by words
 
 
 async def notes_for_edit(
@@ -42,80 +41,94 @@ def path_in_repository(path: str, directory: str) -> str:
 
 
 async def concerned_by(
-    context: RequestContext, scope: HookScope, edit: Edit, *, tied: bool = False
+    context: RequestContext,
+    scope: HookScope,
+    edit: Edit,
+    *,
+    naming_file: bool = False,
 ) -> list[Match]:
     """Return the memories of exactly this file, and those that share enough words with the edit, best first.
 
-    With `tied`, those of which paths, text or cues name the file, a file next to it or a folder above it.
+    With `naming_file`, those of which paths, text or cues name the file, a file next to it or a folder above it.
     """
-    of_file, (shared, matches) = await asyncio.gather(
-        _tied(context, scope, edit), _sharing(context, scope, edit)
+    of_file, (shared, by_words) = await asyncio.gather(
+        _of_file(context, scope, edit), _sharing_words(context, scope, edit)
     )
-    candidates = [*of_file, *matches]
+    candidates = [*of_file, *by_words]
 
-    def worths() -> dict[UUID, float]:
-        result = {}
+    def worth_of_each() -> dict[UUID, float]:
+        worths = {}
         for match in candidates:
             stop_if_abandoned()
             memory = match.result.memory
             words = shared.get(match.id, 0.0)
             text = "\n".join([memory.content, *memory.cues])
             worth = edit_worth(words, edit.path, memory.paths, text)
-            result[match.id] = 0.0 if tied and worth == words else worth
-        return result
+            names_file = worth > words
+            if names_file or not naming_file:
+                worths[match.id] = worth
+        return worths
 
-    worth = await on_texts(worths, _characters(candidates))
-    worthy = {match.id: match for match in candidates if worth[match.id] >= CONCERNED}
+    worths = await on_texts(worth_of_each, _characters(candidates))
     # Nearly certain, or not there at all.
-    best = sorted(worthy.values(), key=lambda match: -worth[match.id])[:MOST_OF_EDIT]
-    current = with_successors(best, successors_among(matches))
+    concerned = {
+        match.id: match
+        for match in candidates
+        if worths.get(match.id, 0.0) >= CONCERNED
+    }
+    best = sorted(concerned.values(), key=lambda match: -worths[match.id])
+    current = with_successors(best[:MOST_OF_EDIT], successors_among(by_words))
     return [replace(match, confidence=1.0) for match in current]
 
 
-async def _tied(context: RequestContext, scope: HookScope, edit: Edit) -> list[Match]:
+async def _of_file(
+    context: RequestContext, scope: HookScope, edit: Edit
+) -> list[Match]:
+    """Return the latest memories that are tied to exactly this file."""
     if scope.space is None or scope.space.empty:
         return []
-    names = {scope.space.id: scope.space.name}
-    filters = Filters(paths=(edit.path,))
-    words = QuestionWords.of(edit.words.split())
     page = await context.memory.memories.list(
-        names, filters, limit=MOST_OF_EDIT, now=context.now
+        {scope.space.id: scope.space.name},
+        Filters(paths=(edit.path,)),
+        limit=MOST_OF_EDIT,
+        now=context.now,
     )
-    return [
-        Match(result, scope.space.id, 1.0, fact_of(result, words))
-        for result in map(Recalled, page.memories)
-    ]
+    words = QuestionWords.of(edit.words.split())
+    matches = []
+    for memory in page.memories:
+        result = Recalled(memory)
+        matches.append(Match(result, scope.space.id, 1.0, fact_of(result, words)))
+    return matches
 
 
-async def _sharing(
+async def _sharing_words(
     context: RequestContext, scope: HookScope, edit: Edit
 ) -> tuple[Mapping[UUID, float], Sequence[Match]]:
     """Return memories that share words with an edit, and of each how many words as rare as can be."""
     if not scope.spaces or not edit.words:
         return {}, ()
-    outcome, matches = await recalled(
-        context, scope, edit.words, _CANDIDATES, ("keyword",)
+    retrieval, matches = await recalled(
+        context, scope, edit.words, _MOST_CANDIDATES, ("keyword",)
     )
-    words = outcome.keyword.words
-    hits = outcome.keyword.hits
+    words = retrieval.keyword.words
     if words is None:
         return {}, ()
-    rarest = math.log(1.0 + words.query.corpus.total)
-    weights = words.weights
 
-    def code_weights() -> dict[UUID, float]:
-        result = {}
+    def weights_as_code() -> dict[UUID, float]:
+        weights = {}
         for match in matches:
             stop_if_abandoned()
-            text = match.result.memory.content
-            result[match.id] = CODE * edit.held_as_code(weights, text)
-        return result
+            content = match.result.memory.content
+            weights[match.id] = CODE * edit.weight_in_code(words.weights, content)
+        return weights
 
-    code = await on_texts(code_weights, _characters(matches))
-    return {
-        id_: (raw + code.get(id_, 0.0)) / rarest
-        for id_, raw in zip(hits.ids, hits.raw, strict=True)
-    }, matches
+    as_code = await on_texts(weights_as_code, _characters(matches))
+    rarest = math.log(1.0 + words.query.corpus.total)
+    hits = retrieval.keyword.hits
+    shared = {}
+    for id_, weight in zip(hits.ids, hits.raw, strict=True):
+        shared[id_] = (weight + as_code.get(id_, 0.0)) / rarest
+    return shared, matches
 
 
 def _characters(matches: Sequence[Match]) -> int:

@@ -10,8 +10,7 @@ from folklore.permissions import require_owner
 from folklore.text import tokens
 from folklore.text.hooks.injected import block
 
-# Most notes of one text.
-_NOTES = 5
+_MOST_NOTES = 5  # of one text
 
 
 async def read_injected(
@@ -21,39 +20,44 @@ async def read_injected(
 
     Raises InvalidInput, NotFound, Refused.
     """
+    caller: str | None = context.caller.author
     if request.everyone:
         require_owner(context.caller, dry_run=True)
-    namespaces = [
-        namespace.id
-        for namespace in await context.memory.find_namespaces(request.namespaces)
-    ]
-    caller = None if request.everyone else context.caller.author
+        caller = None
+    namespaces = await context.memory.find_namespaces(request.namespaces)
     rows = await Injections(context.memory.root.database).read(
-        namespaces=namespaces,
+        namespaces=[namespace.id for namespace in namespaces],
         caller=caller,
         session=request.session,
-        fetch=request.limit * _NOTES,
+        fetch=request.limit * _MOST_NOTES,
     )
-    texts = [
-        _text(list(notes)) for _, notes in groupby(rows, key=lambda row: row.injection)
-    ]
+    texts = []
+    for _, notes in groupby(rows, key=lambda row: row.injection):
+        texts.append(_text(list(notes)))
     return tuple(texts[: request.limit])
 
 
 def _text(notes: Sequence[InjectedNote]) -> InjectedText:
+    """Return one injected text with its notes, which are not empty."""
     first = notes[0]
     text = block(first.heading, [note.note for note in notes])
-    memories = (
-        InjectedMemory(
-            note.memory, note.namespace, note.tokens, note.used, note.used_at
+    memories = []
+    for note in notes:
+        memory = InjectedMemory(
+            id=note.memory,
+            namespace=note.namespace,
+            tokens=note.tokens,
+            used=note.used,
+            used_at=note.used_at,
         )
-        for note in notes
+        memories.append(memory)
+    return InjectedText(
+        id=first.injection,
+        at=first.injected_at,
+        session=first.session,
+        author=first.caller,
+        event=first.event,
+        text=text,
+        tokens=tokens.estimate(text),
+        memories=tuple(memories),
     )
-    injected = (
-        first.injection,
-        first.injected_at,
-        first.session,
-        first.caller,
-        first.event,
-    )
-    return InjectedText(*injected, text, tokens.estimate(text), tuple(memories))

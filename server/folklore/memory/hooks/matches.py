@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from uuid import UUID
 
 from folklore.contract.anchors import anchors_by_id
 from folklore.contract.hooks import HookAnswer
 from folklore.contract.ids import short
-from folklore.db.stores.events.injections import Injections, Note, PastInjection
+from folklore.db.stores.events.injections import (
+    GivenBefore,
+    Note,
+    PastInjection,
+)
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope
@@ -22,18 +25,18 @@ from folklore.new_ids import new_id
 from folklore.ranking.injection import IGNORED, Form, forms, is_worth_whole
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text import tokens
+from folklore.text.amounts import amount
 from folklore.text.dates.byline import byline
 from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
-from folklore.text.hooks.prompts import asked
+from folklore.text.hooks.prompts import question_in
 from folklore.text.query.question import QuestionWords
 from folklore.text.query.snippet import fact
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
 _SLOW = 1.5
 _LATE = 4.0
-# Days from which a note says "verify".
-_OLD = 30
+_OLD = 30  # days from which a note says "verify"
 # Tokens of the text of a whole note, and of a headline.
 _FULL = 60
 _HEADLINE = 13
@@ -41,7 +44,7 @@ _HEADLINE = 13
 _SESSION_TOKENS = 4_000
 _BRANCHES: tuple[Branch, ...] = ("dense", "keyword")
 _NEVER = PastInjection(given=False, whole=False, ignored=False)
-HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
+_HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,25 +78,25 @@ async def matches_of(
     """
     if not scope.spaces or not text.strip():
         return []
-    tasks = [
-        asyncio.ensure_future(recalled(context, scope, asked(text), limit, _BRANCHES))
-    ]
+    question = question_in(text)
+
+    whole = recalled(context, scope, question, limit, _BRANCHES)
+    searches = [asyncio.ensure_future(whole)]
     try:
-        done, _ = await asyncio.wait(tasks, timeout=_SLOW)
+        done, _ = await asyncio.wait(searches, timeout=_SLOW)
         if not done:
-            tasks.append(
-                asyncio.ensure_future(
-                    recalled(context, scope, asked(text), limit, ("keyword",))
-                )
-            )
+            by_words = recalled(context, scope, question, limit, ("keyword",))
+            searches.append(asyncio.ensure_future(by_words))
             done, _ = await asyncio.wait(
-                tasks, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED
+                searches, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED
             )
-        matches = next(iter(done)).result()[1] if done else []
+        if not done:
+            return []
+        _, matches = next(iter(done)).result()
         return [match for match in matches if match.confidence >= least]
     finally:
-        for task in tasks:
-            task.cancel()
+        for search in searches:
+            search.cancel()
 
 
 async def recalled(
@@ -110,19 +113,20 @@ async def recalled(
     search = replace(
         search_of(context, question, Listed(scope.spaces)), expression=False
     )
-    order = await ranked(context.memory, search)
-    places = {space.name: space.id for space in scope.spaces}
-    results = (await page(context.memory, order)).memories
-    return order.retrieval, [
-        Match(
-            one,
-            places[memory.namespace],
-            order.scores[memory.id],
-            fact_of(one, search.words),
+    ranked_list = await ranked(context.memory, search)
+    answer = await page(context.memory, ranked_list)
+    namespaces = {space.name: space.id for space in scope.spaces}
+    matches = []
+    for result in answer.memories:
+        memory = result.memory
+        match = Match(
+            result,
+            namespaces[memory.namespace],
+            ranked_list.scores[memory.id],
+            fact_of(result, search.words),
         )
-        for one in results
-        for memory in [one.memory]
-    ]
+        matches.append(match)
+    return ranked_list.retrieval, matches
 
 
 def fact_of(result: Recalled, words: QuestionWords) -> str:
@@ -136,13 +140,17 @@ def fact_of(result: Recalled, words: QuestionWords) -> str:
 
 def successors_among(matches: Sequence[Match]) -> dict[UUID, Match]:
     """Return the matches that replace an older memory, by the id of the older one."""
-    return {older.id: match for match in matches for older in match.result.replaces}
+    newer_by_id = {}
+    for match in matches:
+        for older in match.result.replaces:
+            newer_by_id[older.id] = match
+    return newer_by_id
 
 
 def with_successors(
-    matches: Sequence[Match], newer: Mapping[UUID, Match]
+    matches: Sequence[Match], newer_by_id: Mapping[UUID, Match]
 ) -> list[Match]:
-    """Return matches with the newest on its subject in place of each, once.
+    """Return each match, or the newest on its subject in its place, without repetitions.
 
     An older decision without the newer one is worse than none.
     """
@@ -150,28 +158,31 @@ def with_successors(
     for match in matches:
         newest = match
         seen = {match.id}
-        while (following := newer.get(newest.id)) and following.id not in seen:
-            seen.add(following.id)
-            newest = following
+        while newest.id in newer_by_id:
+            newer = newer_by_id[newest.id]
+            if newer.id in seen:
+                break
+            seen.add(newer.id)
+            newest = newer
         confidence = max(match.confidence, newest.confidence)
         current.setdefault(newest.id, replace(newest, confidence=confidence))
     return list(current.values())
 
 
-async def _looked_up(
+async def _stored_successors(
     context: RequestContext, matches: Sequence[Match]
 ) -> dict[UUID, Match]:
     """Return the newer memories on the subjects of matches, by the id of the older one. Two statements a namespace."""
-    found: dict[UUID, Match] = {}
-    by_id = {match.id: match for match in matches}
+    successors: dict[UUID, Match] = {}
+    older_by_id = {match.id: match for match in matches}
     for namespace in {match.namespace for match in matches}:
         memories = [
             match.result.memory for match in matches if match.namespace == namespace
         ]
-        newer = await newer_memories(context, namespace, memories)
-        for older, memory in newer.items():
-            found[older] = _successor(memory, by_id[older])
-    return found
+        newer_by_id = await newer_memories(context, namespace, memories)
+        for older_id, newer in newer_by_id.items():
+            successors[older_id] = _successor(newer, older_by_id[older_id])
+    return successors
 
 
 def _successor(memory: Memory, older: Match) -> Match:
@@ -185,84 +196,92 @@ def _successor(memory: Memory, older: Match) -> Match:
 async def inject(
     context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
 ) -> HookAnswer:
-    """Return the notes that give matches to the session, those that it has not; record them before. Or silence."""
+    """Return notes of the matches that the session does not have; record them before. Or silence."""
     assert scope.ledger is not None
     matches = with_successors(matches, successors_among(matches))
-    matches = with_successors(matches, await _looked_up(context, matches))
-    if matches:
-        selection = await _selection(scope, scope.ledger, matches, context.now)
-    else:
-        selection = []
+    matches = with_successors(matches, await _stored_successors(context, matches))
+    if not matches:
+        return HookAnswer()
+    previous = await scope.ledger.given(
+        scope.ids,
+        scope.session,
+        [match.id for match in matches],
+        ignored=IGNORED,
+        now=context.now,
+    )
+    selection = _selection(matches, previous)
     if not selection:
         return HookAnswer()
-    frame = -(-tokens.estimate(block(HEADING, [])) // len(selection))
-    notes = []
-    for rank, (match, form) in enumerate(selection):
-        if form == "full":
-            text = note_of(context, match)
-        else:
-            text = headline_of(context, match)
-        whole = form == "full" or not text.endswith(tokens.ELLIPSIS)
-        notes.append(
-            Note(
-                match.namespace,
-                match.id,
-                rank,
-                text,
-                tokens.estimate(text) + frame,
-                whole,
-            )
-        )
-    fresh = await scope.ledger.claim(
-        new_id(), scope.session, event, context.now, HEADING, notes
+
+    notes = _notes(context, selection)
+    claimed = await scope.ledger.claim(
+        new_id(), scope.session, event, context.now, _HEADING, notes
     )
-    lines = [note.note for note in notes if note.memory in fresh]
+    lines = [note.note for note in notes if note.memory in claimed]
     if not lines:
         return HookAnswer()
     memories = [match.result.memory for match, _ in selection]
-    anchors = anchors_by_id(memory for memory in memories if memory.id in fresh)
-    return HookAnswer(block(HEADING, lines), anchors=anchors)
+    anchors = anchors_by_id(memory for memory in memories if memory.id in claimed)
+    return HookAnswer(block(_HEADING, lines), anchors=anchors)
 
 
-async def _selection(
-    scope: HookScope, ledger: Injections, matches: Sequence[Match], now: datetime
+def _selection(
+    matches: Sequence[Match], previous: GivenBefore
 ) -> list[tuple[Match, Form]]:
-    """Return the matches that the session has not, as far as they are worth their tokens, each with its form.
+    """Return the matches that the session does not have, as far as they are worth their tokens, each with its form.
 
     What it has the beginning of comes once more, if in full.
     """
-    ids = [match.id for match in matches]
-    previous = await ledger.given(
-        scope.ids, scope.session, ids, ignored=IGNORED, now=now
-    )
     if previous.tokens >= _SESSION_TOKENS:
         return []
-    past = {id_: previous.memories.get(id_, _NEVER) for id_ in ids}
+    past = {match.id: previous.memories.get(match.id, _NEVER) for match in matches}
     share = share_with_cues(matches)
     new = [match for match in matches if _is_new(match, past[match.id], share)]
-    shapes = forms(
+    new_forms = forms(
         [match.confidence for match in new],
         [past[match.id].ignored for match in new],
         [match.with_cues for match in new],
         share,
     )
-    pairs = (
-        (match, form)
-        for match, form in zip(new, shapes, strict=True)
-        if form is not None
-    )
-    return [
-        (match, form)
-        for match, form in pairs
-        if form == "full" or not past[match.id].given
-    ]
+    selection = []
+    for match, form in zip(new, new_forms, strict=True):
+        is_repeated = past[match.id].given and form != "full"
+        if form is not None and not is_repeated:
+            selection.append((match, form))
+    return selection
 
 
-def _is_new(match: Match, was: PastInjection, share: float) -> bool:
+def _is_new(match: Match, past: PastInjection, share: float) -> bool:
     """Return whether the session lacks a memory, or has its beginning and would now get it whole."""
-    if not was.given:
+    if not past.given:
         return True
-    return not was.whole and is_worth_whole(match.confidence, match.with_cues, share)
+    return not past.whole and is_worth_whole(match.confidence, match.with_cues, share)
+
+
+def _notes(
+    context: RequestContext, selection: Sequence[tuple[Match, Form]]
+) -> list[Note]:
+    """Return matches as they are recorded, each with its part of the tokens of the block around them."""
+    tokens_of_block = tokens.estimate(block(_HEADING, []))
+    tokens_of_each = -(-tokens_of_block // len(selection))  # rounded up
+    notes = []
+    for rank, (match, form) in enumerate(selection):
+        if form == "full":
+            text = note_of(context, match)
+            is_whole = True
+        else:
+            text = headline_of(context, match)
+            is_whole = not text.endswith(tokens.ELLIPSIS)
+        note = Note(
+            match.namespace,
+            match.id,
+            rank,
+            text,
+            tokens.estimate(text) + tokens_of_each,
+            is_whole,
+        )
+        notes.append(note)
+    return notes
 
 
 def share_with_cues(matches: Sequence[Match]) -> float:
@@ -274,11 +293,15 @@ def note_of(context: RequestContext, match: Match) -> str:
     """Return a whole note: id, age, author, and the text or what of a long one matches."""
     memory = match.result.memory
     days = max((context.now - memory.order_time).days, 0)
-    age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
-    verify = ", verify" if days >= _OLD else ""
+    if days == 0:
+        age = "today"
+    else:
+        age = f"{amount(days, 'day')} old"
+    if days >= _OLD:
+        age += ", verify"
     replaced = replaced_text(context, match.result.replaces)
     by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
-    return f"- [{short(memory.id)}, {age}{verify}{replaced}, by {by}] {match.text}"
+    return f"- [{short(memory.id)}, {age}{replaced}, by {by}] {match.text}"
 
 
 def replaced_text(context: RequestContext, replaces: Sequence[Replaced]) -> str:
@@ -286,9 +309,8 @@ def replaced_text(context: RequestContext, replaces: Sequence[Replaced]) -> str:
     if not replaces:
         return ""
     older = replaces[0]
-    return (
-        f", replaces [{short(older.id)}] of {in_zone(older.when, context.zone).date()}"
-    )
+    day = in_zone(older.when, context.zone).date()
+    return f", replaces [{short(older.id)}] of {day}"
 
 
 def headline_of(context: RequestContext, match: Match) -> str:

@@ -112,12 +112,12 @@ async def _matches(
     """Return the memories that a moment needs with some confidence, best first."""
     if isinstance(moment, FileRead):
         text = without_blocks(moment.text)[:_READ]
-        tied, found = await asyncio.gather(
-            concerned_by(context, scope, Edit(moment.path, text), tied=True),
+        tied, probable = await asyncio.gather(
+            concerned_by(context, scope, Edit(moment.path, text), naming_file=True),
             _probable(context, scope, f"{moment.path}\n{text}"),
         )
-        known = {match.id for match in tied}
-        return [*tied, *(match for match in found if match.id not in known)]
+        tied_ids = {match.id for match in tied}
+        return tied + [match for match in probable if match.id not in tied_ids]
     question = without_private(without_blocks(_question_of(moment)))
     return await _probable(context, scope, question)
 

@@ -6,14 +6,17 @@ from uuid import UUID
 
 from folklore.contract.hooks import HookRequest
 from folklore.db.stores.events.audit import NOWHERE
-from folklore.db.stores.events.injections import AssistantSession, Injections, Place
+from folklore.db.stores.events.injections import (
+    AssistantSession,
+    Injections,
+    SessionProject,
+)
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import RequestContext
 from folklore.permissions import role_in
 from folklore.text import names
 
-# Characters of a session's name that count.
-_SESSION = 200
+_LONGEST_NAME = 200  # characters of a session's name that count
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,10 @@ class HookScope:
     @property
     def spaces(self) -> list[NamespaceInfo]:
         """The namespaces with memories of which notes are injected: a note of another project would be noise."""
-        project = [] if self.space is None else [self.space]
-        return [space for space in (*project, *self.shared) if not space.empty]
+        candidates = list(self.shared)
+        if self.space is not None:
+            candidates.insert(0, self.space)
+        return [space for space in candidates if not space.empty]
 
     @property
     def ids(self) -> list[UUID]:
@@ -42,22 +47,17 @@ class HookScope:
         return [space.id for space in self.spaces]
 
     @property
-    def place(self) -> Place:
-        """The place under which the session is recorded."""
-        return Place(
-            NOWHERE if self.space is None else self.space.id, self.project or ""
-        )
+    def recorded_project(self) -> SessionProject:
+        """The project under which the session is recorded."""
+        namespace = NOWHERE if self.space is None else self.space.id
+        return SessionProject(namespace, self.project or "")
 
 
-async def place_of(context: RequestContext, project: str) -> Place:
-    """Return the place of a project by its name, which need not have a namespace yet. Raises InvalidInput."""
+async def project_named(context: RequestContext, project: str) -> SessionProject:
+    """Return a project by its name, which need not have a namespace yet. Raises InvalidInput."""
     name = names.normalise(project, field="namespace")
-    namespaces = await context.memory.find_namespaces(())
-    id_ = next(
-        (space.id for space in namespaces if names.key(space.name) == names.key(name)),
-        NOWHERE,
-    )
-    return Place(id_, name)
+    namespace = _named(name, await context.memory.find_namespaces(()))
+    return SessionProject(NOWHERE if namespace is None else namespace.id, name)
 
 
 async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
@@ -66,37 +66,40 @@ async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
     A session without a name is that of the day, so that its client gets a note at most once a day. Two statements.
     """
     project = await _project_of(context, request)
-    key = None if project is None else names.key(names.normalise(project))
     namespaces = await context.memory.find_namespaces(())
-    name = (
-        request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
+    own = None if project is None else _named(names.normalise(project), namespaces)
+    today = context.now.astimezone(context.zone)
+    session = AssistantSession(
+        context.caller.author,
+        request.session[:_LONGEST_NAME] or f"{today:%Y-%m-%d}",
     )
-    session = AssistantSession(context.caller.author, name)
     ledger = Injections(context.memory.root.database)
+    paused_until = await ledger.paused(**session.columns, now=context.now)
     return HookScope(
         session=session,
         project=project,
-        space=next(
-            (space for space in namespaces if names.key(space.name) == key), None
-        ),
-        shared=[
-            space
-            for space in namespaces
-            if space.shared and names.key(space.name) != key
-        ],
+        space=own,
+        shared=[space for space in namespaces if space.shared and space is not own],
         ledger=ledger if context.caller.may_write else None,
-        paused=await ledger.paused(**session.columns, now=context.now) is not None,
+        paused=paused_until is not None,
     )
+
+
+def _named(name: str, namespaces: Sequence[NamespaceInfo]) -> NamespaceInfo | None:
+    """Return the namespace of this name, whatever its case."""
+    key = names.key(name)
+    for namespace in namespaces:
+        if names.key(namespace.name) == key:
+            return namespace
+    return None
 
 
 async def _project_of(context: RequestContext, request: HookRequest) -> str | None:
-    project_at = context.project_at if request.directory else None
-    if project_at is None:
-        project = context.project()
+    """Return the name of the project, None without one or without a right to it."""
+    if request.directory and context.project_at is not None:
+        project: str | None = await context.project_at(request.directory)
     else:
-        project = await project_at(request.directory)
-    allowed = (
-        project is not None
-        and role_in(context.caller, names.normalise(project)) is not None
-    )
-    return project if allowed else None
+        project = context.project()
+    if project is None or role_in(context.caller, names.normalise(project)) is None:
+        return None
+    return project

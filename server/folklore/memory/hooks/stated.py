@@ -10,22 +10,22 @@ from folklore.db.stores.events.injections import (
     AssistantSession,
     Injections,
     OpenStatement,
-    Place,
+    SessionProject,
     Writing,
 )
 from folklore.db.stores.events.usage import USED_WITHIN
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.scope import HookScope, place_of
+from folklore.memory.hooks.scope import HookScope, project_named
 from folklore.permissions import require_writable
 from folklore.text.hooks.injected import Quoting, quoting_of
 from folklore.text.secrets.finder import SearchEnded, find
 
-# Of two texts that say the same, one holds this share of the other's words, by weight.
-SAME = 0.5
+# Two texts say the same if one has this share of the other's words, by weight.
+LEAST_SHARE = 0.5
 # The time in which a turn of an assistant stores what it then speaks of.
-MEANWHILE = timedelta(hours=1)
-_MOST = 100
+TURN = timedelta(hours=1)
+_MOST_LISTED = 100
 
 
 async def record_statements(
@@ -33,11 +33,9 @@ async def record_statements(
 ) -> None:
     """Record a session, and what was stated in it; nothing that holds a secret."""
     assert scope.ledger is not None
+    harmless = [text for text in sentences if not _may_hold_secret(text)]
     await scope.ledger.enter(
-        scope.place,
-        scope.session,
-        context.now,
-        [one for one in sentences if not _may_hold_secret(one)],
+        scope.recorded_project, scope.session, context.now, harmless
     )
 
 
@@ -50,7 +48,7 @@ def _may_hold_secret(sentence: str) -> bool:
 
 async def not_stored(
     context: RequestContext,
-    place: Place,
+    project: SessionProject,
     stated: Sequence[OpenStatement],
     session: str = "",
     drop: Sequence[str] = (),
@@ -63,70 +61,82 @@ async def not_stored(
     if not stated:
         return []
     ledger = Injections(context.memory.root.database)
-    writings = await _written(context, ledger, place, stated)
-    asked = [
-        one for one in stated if one.session == session and one.asked_at == one.since
-    ]
-    settled = {*drop, *_settled(stated, asked, writings)}
-    if writings or asked or drop:
-        await ledger.settle(place, context.caller.author, sorted(settled), context.now)
-    return [one for one in stated if one.sentence not in settled]
+    caller = context.caller.author
+    writings = await _written_since(
+        ledger, project, caller, min(item.since for item in stated), context.now
+    )
+    asked_for = []
+    for item in stated:
+        if item.session == session and item.asked_at == item.since:
+            asked_for.append(item)
+    settled = {*drop, *_settled(stated, asked_for, writings)}
+    if writings or asked_for or drop:
+        await ledger.settle(project, caller, sorted(settled), context.now)
+    return [item for item in stated if item.sentence not in settled]
 
 
-async def _written(
-    context: RequestContext,
+async def _written_since(
     ledger: Injections,
-    place: Place,
-    stated: Sequence[OpenStatement],
+    project: SessionProject,
+    caller: str,
+    since: datetime,
+    now: datetime,
 ) -> list[Writing]:
-    """Return what the caller has written in a project since the first of these, of equal texts the latest."""
-    since = min(one.since for one in stated)
-    texts = await ledger.written(
-        namespaces=[place.namespace], caller=context.caller.author, since=since
+    """Return what the caller has written in a project in this time, of equal texts the latest."""
+    writings = await ledger.written(
+        namespaces=[project.namespace], caller=caller, since=since
     )
-    return list(
-        {
-            text.content: text for text in reversed(texts) if text.at <= context.now
-        }.values()
-    )
+    latest: dict[str, Writing] = {}
+    for writing in reversed(writings):
+        if writing.at <= now:
+            latest[writing.content] = writing
+    return list(latest.values())
 
 
 def _settled(
     stated: Sequence[OpenStatement],
-    asked: Sequence[OpenStatement],
+    asked_for: Sequence[OpenStatement],
     writings: Sequence[Writing],
 ) -> set[str]:
     """Return the sentences that were written down, in their words or, of those asked for, in as many other texts."""
-    said = _said(stated, writings)
-    sentences = {one.sentence for one in asked} - said.keys()
-    others = [
-        text
-        for text in writings
-        if text not in said.values() and any(text.at >= one.since for one in asked)
-    ]
-    if len(others) >= len(sentences):
-        return said.keys() | sentences
-    return set(said)
+    by_sentence = _written_down(stated, writings)
+    in_their_words = set(by_sentence)
+    unsettled = {item.sentence for item in asked_for} - in_their_words
+    asked_since = min((item.since for item in asked_for), default=None)
+    if asked_since is None:
+        return in_their_words
+
+    other_texts = 0
+    for writing in writings:
+        is_other = writing not in by_sentence.values()
+        if is_other and writing.at >= asked_since:
+            other_texts += 1
+    if other_texts < len(unsettled):
+        return in_their_words
+    return in_their_words | unsettled
 
 
-def _said(
+def _written_down(
     stated: Sequence[OpenStatement], writings: Sequence[Writing]
 ) -> dict[str, Writing]:
-    """Return the statements that were written down in their words, each with a text of its own, the most alike."""
-    said: dict[str, Writing] = {}
-    pairs = [
-        (alike(new.content, one.sentence), one, new)
-        for one in stated
-        for new in writings
-        if new.at >= one.since
-    ]
-    for share, one, text in sorted(pairs, key=lambda pair: -pair[0]):
-        if share >= SAME and one.sentence not in said and text not in said.values():
-            said[one.sentence] = text
-    return said
+    """Return the sentences that were written down in their words, each with a text of its own, the most alike."""
+    pairs = []
+    for statement in stated:
+        for writing in writings:
+            if writing.at >= statement.since:
+                share = shared_words(writing.content, statement.sentence)
+                pairs.append((share, statement.sentence, writing))
+    pairs.sort(key=lambda pair: -pair[0])
+
+    by_sentence: dict[str, Writing] = {}
+    for share, sentence, writing in pairs:
+        is_free = writing not in by_sentence.values()
+        if share >= LEAST_SHARE and sentence not in by_sentence and is_free:
+            by_sentence[sentence] = writing
+    return by_sentence
 
 
-def alike(text: str, other: str) -> float:
+def shared_words(text: str, other: str) -> float:
     """Return the larger share of one text's words, by weight, that the other holds."""
     return max(Quoting.of(text).share(other), Quoting.of(other).share(text))
 
@@ -145,29 +155,32 @@ async def list_statements(
     ledger = Injections(context.memory.root.database)
     caller = context.caller.author
     if request.everywhere:
-        spaces = {
-            space.id: space.name for space in await context.memory.find_namespaces(())
-        }
-        places = await ledger.stated_in(namespaces=[NOWHERE, *spaces], caller=caller)
-        projects = sorted({spaces.get(one.namespace, one.project) for one in places})
-        each = [
-            request.model_copy(update={"namespace": project, "everywhere": False})
-            for project in projects
-        ]
-        return tuple(
-            [
-                statement
-                for one in each
-                for statement in await list_statements(context, one)
-            ]
-        )
-    place = await place_of(context, request.namespace or context.namespace())
-    stated = await ledger.stated(**place.columns, caller=caller)
-    pending = await not_stored(context, place, stated, drop=request.drop)
+        listed: list[Statement] = []
+        for name in await _projects_with_statements(context, ledger):
+            update = {"namespace": name, "everywhere": False}
+            listed += await list_statements(context, request.model_copy(update=update))
+        return tuple(listed)
+
+    project = await project_named(context, request.namespace or context.namespace())
+    stated = await ledger.stated(**project.columns, caller=caller)
+    pending = await not_stored(context, project, stated, drop=request.drop)
     return tuple(
-        Statement(one.sentence, one.said_at, one.session, place.project)
-        for one in pending[:_MOST]
+        Statement(item.sentence, item.said_at, item.session, project.project)
+        for item in pending[:_MOST_LISTED]
     )
+
+
+async def _projects_with_statements(
+    context: RequestContext, ledger: Injections
+) -> list[str]:
+    """Return the names of the projects in which the caller said what was not stored."""
+    namespaces = await context.memory.find_namespaces(())
+    names = {namespace.id: namespace.name for namespace in namespaces}
+    projects = await ledger.stated_in(
+        namespaces=[NOWHERE, *names], caller=context.caller.author
+    )
+    # A namespace may have been renamed since.
+    return sorted({names.get(item.namespace, item.project) for item in projects})
 
 
 async def pause(context: RequestContext, request: PauseRequest) -> Paused:
@@ -179,18 +192,19 @@ async def pause(context: RequestContext, request: PauseRequest) -> Paused:
     ledger = Injections(context.memory.root.database)
     caller = context.caller.author
     until = context.now + timedelta(minutes=request.minutes)
-    name = ""
     if request.minutes == 0:
         await ledger.resume(caller=caller)
         return Paused(until)
+
+    name = ""
     if request.session:
-        place = await place_of(context, context.namespace())
+        project = await project_named(context, context.namespace())
         last = await ledger.last_session(
-            **place.columns, caller=caller, before=context.now
+            **project.columns, caller=caller, before=context.now
         )
         if last is None:
             raise NotFound(
-                f"No session of yours in {place.project} is known.",
+                f"No session of yours in {project.project} is known.",
                 hint="Leave --session out.",
             )
         name = last.session
@@ -218,8 +232,7 @@ async def record_quotations(
     writings = await ledger.written(
         namespaces=namespaces, caller=session.caller, since=since
     )
-    contents = [one.content for one in writings]
-    quoting = quoting_of(text, *contents)
+    quoting = quoting_of(text, *(writing.content for writing in writings))
     quoted = [note for note in unused if quoting.uses(note.memory, note.content)]
     if quoted:
         await ledger.use(quoted, session, "quoted", now=now)

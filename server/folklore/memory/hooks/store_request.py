@@ -3,32 +3,33 @@
 from collections.abc import Sequence
 
 from folklore.contract.hooks import HookAnswer, HookRequest
-from folklore.db.stores.events.injections import OpenStatement
+from folklore.db.stores.events.injections import Injections, OpenStatement
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import matches_of, note_of
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.hooks.stated import (
-    MEANWHILE,
-    SAME,
-    alike,
+    LEAST_SHARE,
+    TURN,
     not_stored,
     record_quotations,
     record_statements,
+    shared_words,
 )
 from folklore.permissions import may_write_somewhere
 from folklore.ranking.injection import LIKELY
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.statements import statements
 
-# Requests of a session, and statements of one request for which the nearest memory is looked up.
-_TIMES = 3
-_NEAREST = 3
-_ASKS = "Folklore: this was stated here and is not stored yet:"
-_HOW = (
+_SILENCE = HookAnswer()
+_MOST_REQUESTS = 3  # of one session
+# Statements of one request for which the nearest memory is looked up.
+_MOST_LOOKED_UP = 3
+_NOT_STORED = "Folklore: this was stated here and is not stored yet:"
+_HOW_TO_STORE = (
     "If a colleague would need it later, store it now with memory_store: one self-contained fact per memory, with its "
     "reason, never a secret. If a note below says nearly the same, update or supersede that one. If not, just finish."
 )
-BEFORE_COMPACTION = (
+_BEFORE_COMPACTION = (
     'Keep in the summary, under the heading "To store in Folklore", each decision, convention and found cause of '
     "this session that was not stored with memory_store yet, with its reason; nothing if there is none."
 )
@@ -39,60 +40,83 @@ async def ask_at_stop(
 ) -> HookAnswer:
     """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
-        return HookAnswer()
-    ledger = scope.ledger
-    place = scope.place
+        return _SILENCE
+    await _record_turn(context, scope, scope.ledger, request)
+
+    project = scope.recorded_project
     caller = context.caller.author
-    name = scope.session.name
-    # An assistant that has just stored something says so, and is not asked for that.
-    writings = await ledger.written(
-        namespaces=[place.namespace], caller=caller, since=context.now - MEANWHILE
+    stated = await scope.ledger.stated(**project.columns, caller=caller)
+    unstored = await not_stored(context, project, stated, scope.session.name)
+    of_session = [item for item in stated if item.session == scope.session.name]
+    unasked = _not_asked_for(of_session, unstored)
+    if not unasked:
+        return _SILENCE
+
+    requests_so_far = {item.namespace: item.asks for item in of_session}
+    if sum(requests_so_far.values()) >= _MOST_REQUESTS:
+        return _SILENCE
+
+    claimed = await scope.ledger.ask(unasked, caller, context.now)
+    if not claimed:
+        return _SILENCE  # another process of this session asks for them
+
+    lines = [_NOT_STORED]
+    for number, statement in enumerate(unasked, start=1):
+        lines.append(f'{number}. "{statement.sentence}"')
+    lines.append(_HOW_TO_STORE)
+    nearest = await _nearest_notes(context, scope, unasked)
+    if nearest:
+        lines.append(block("Nearest notes:", nearest))
+    return HookAnswer("\n".join(lines), asks=True)
+
+
+async def _record_turn(
+    context: RequestContext, scope: HookScope, ledger: Injections, request: HookRequest
+) -> None:
+    """Record what was stated in a turn, and the notes that the last words of the assistant quote."""
+    stored_lately = await ledger.written(
+        namespaces=[scope.recorded_project.namespace],
+        caller=context.caller.author,
+        since=context.now - TURN,
     )
-    decided = () if writings else statements(request.message, of_person=False)
-    await record_statements(context, scope, (*statements(request.prompt), *decided))
+    stated = list(statements(request.prompt))
+    if not stored_lately:
+        # An assistant that has just stored something says so, and is not asked for that.
+        stated += statements(request.message, of_person=False)
+    await record_statements(context, scope, stated)
     await record_quotations(
         ledger, scope.ids, scope.session, request.message, context.now
     )
-    stated = await ledger.stated(**place.columns, caller=caller)
-    left = await not_stored(context, place, stated, name)
-    own = [one for one in stated if one.session == name]
-    new = _new(own, [one for one in own if one in left])
-    asks = sum({one.namespace: one.asks for one in own}.values())
-    if not new or asks >= _TIMES or not await ledger.ask(new, caller, context.now):
-        return HookAnswer()
-    quoted = "\n".join(
-        f'{number}. "{one.sentence}"' for number, one in enumerate(new, start=1)
-    )
-    nearest = await _nearest(context, scope, new)
-    notes = [block("Nearest notes:", nearest)] if nearest else []
-    return HookAnswer("\n".join([_ASKS, quoted, _HOW, *notes]), asks=True)
 
 
-def _new(
-    stated: Sequence[OpenStatement], remaining: Sequence[OpenStatement]
+def _not_asked_for(
+    of_session: Sequence[OpenStatement], unstored: Sequence[OpenStatement]
 ) -> list[OpenStatement]:
-    """Return the statements that were not asked for, in these or nearly these words."""
-    sentences = [one.sentence for one in stated if one.asked_at is not None]
-    new: list[OpenStatement] = []
-    for one in remaining:
-        if one.asked_at is None and all(
-            alike(one.sentence, sentence) < SAME for sentence in sentences
-        ):
-            new.append(one)
-            sentences.append(one.sentence)
-    return new
+    """Return the unstored statements of a session that it was not asked for, in these or nearly these words."""
+    asked_for = [item.sentence for item in of_session if item.asked_at is not None]
+    results: list[OpenStatement] = []
+    for statement in of_session:
+        if statement.asked_at is not None or statement not in unstored:
+            continue
+        sentence = statement.sentence
+        if any(shared_words(sentence, other) >= LEAST_SHARE for other in asked_for):
+            continue
+        results.append(statement)
+        asked_for.append(sentence)
+    return results
 
 
-async def _nearest(
+async def _nearest_notes(
     context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]
 ) -> list[str]:
     """Return the nearest memory of each statement as a note, if any is near."""
-    groups = [
-        await matches_of(context, scope, one.sentence, least=LIKELY, limit=1)
-        for one in stated[:_NEAREST]
-    ]
-    notes = [note_of(context, match) for matches in groups for match in matches]
-    return list(dict.fromkeys(notes))
+    notes: dict[str, None] = {}
+    for statement in stated[:_MOST_LOOKED_UP]:
+        matches = await matches_of(
+            context, scope, statement.sentence, least=LIKELY, limit=1
+        )
+        notes |= {note_of(context, match): None for match in matches}
+    return list(notes)
 
 
 async def ask_before_compaction(
@@ -100,5 +124,5 @@ async def ask_before_compaction(
 ) -> HookAnswer:
     """Ask to keep decisions in the summary: no tool can be called while a session is compacted."""
     if may_write_somewhere(context.caller):
-        return HookAnswer(BEFORE_COMPACTION)
-    return HookAnswer()
+        return HookAnswer(_BEFORE_COMPACTION)
+    return _SILENCE

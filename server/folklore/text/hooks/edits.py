@@ -47,7 +47,7 @@ class Edit:
             ][:_WORDS]
         )
 
-    def held_as_code(self, lexemes: Mapping[str, float], memory: str) -> float:
+    def weight_in_code(self, lexemes: Mapping[str, float], memory: str) -> float:
         """Return the weight of the lexemes of the new text, not of the path, that a memory has within code."""
         code = " ".join(["", *_PART.split(" ".join(_CODE.findall(memory)))]).lower()
         code_lexemes = [

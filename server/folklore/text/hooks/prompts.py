@@ -36,7 +36,7 @@ _CODE = re.compile(r"[\d_/`\\]|\w\.\w|[a-z][A-Z]")
 _UNSPACED = re.compile("[\u3040-\u30ff\u3400-\u9fff]{3}")
 
 
-def asked(prompt: str) -> str:
+def question_in(prompt: str) -> str:
     """Return what a prompt asks: itself, or of a long one the beginning and the end without what was pasted."""
     if len(prompt) <= _SHORT:
         return prompt

@@ -33,7 +33,7 @@ class AssistantSession:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class SessionProject:
     """Project of a session: its name, and its namespace or the id of zeros."""
 
     namespace: UUID
@@ -154,7 +154,7 @@ class Injections(Store):
     unused = many(UnusedNote)
     written = many(Writing, writes=_WRITES)
     stated = many(OpenStatement)
-    stated_in = many(Place)
+    stated_in = many(SessionProject)
     last_session = one(PastSession)
     pause = affected(namespace=NOWHERE)
     resume = affected(namespace=NOWHERE)
@@ -173,7 +173,7 @@ class Injections(Store):
 
     async def enter(
         self,
-        place: Place,
+        project: SessionProject,
         session: AssistantSession,
         now: datetime,
         stated: Sequence[str] = (),
@@ -181,8 +181,8 @@ class Injections(Store):
         """Record that a session works in a project, and what was stated in it."""
         await self._database.rows(
             "injections/enter",
-            namespace=place.namespace,
-            project=place.project,
+            namespace=project.namespace,
+            project=project.project,
             **session.columns,
             now=now,
             stated={sentence: {"said_at": now} for sentence in stated},
@@ -270,16 +270,20 @@ class Injections(Store):
             await self._database.rows("injections/use", namespace=namespace, **values)
 
     async def settle(
-        self, place: Place, caller: str, sentences: Sequence[str], now: datetime
+        self,
+        project: SessionProject,
+        caller: str,
+        sentences: Sequence[str],
+        now: datetime,
     ) -> None:
         """Remove statements that were stored or dropped; the others were compared now. One statement per namespace."""
         values = {
-            "project": place.project,
+            "project": project.project,
             "caller": caller,
             "sentences": sentences,
             "now": now,
         }
-        for namespace in place.both:
+        for namespace in project.both:
             await self._database.rows(
                 "injections/settle", namespace=namespace, **values
             )
