@@ -433,7 +433,6 @@ async def test_the_filters_of_the_page_hold_for_its_stream(
     assert id_ != other
 
 
-@pytest.mark.parametrize("signed_out", [False, True])
 @dataclass
 class HeldStreams:
     """Live feeds that have read their first events and begin when they may; `ended` is set when one has ended."""
@@ -525,6 +524,7 @@ async def test_a_stream_that_begins_as_the_last_one_ends_gives_what_happens(
     assert await later == ["After the first one."]
 
 
+@pytest.mark.parametrize("signed_out", [False, True])
 async def test_a_stream_ends_with_its_token_and_with_its_session(
     team: Team, harbour: str, payroll: str, signed_out: bool
 ) -> None:
