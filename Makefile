@@ -10,6 +10,8 @@ watched = if [ -t 2 ]; then $(1); else \
 	( seconds=0; while sleep 10 >/dev/null 2>&1 && kill -0 $$$$ 2>/dev/null; do seconds=$$((seconds + 10)); \
 		echo "  installing for $$seconds s: $$(du -sm $(VENV) | cut -f1) MB so far"; done ) & ticker=$$!; \
 	$(1); code=$$?; kill $$ticker; exit $$code; fi
+# Each worker reads the tests, and hundreds of processes the package: they compile them once.
+unexport PYTHONDONTWRITEBYTECODE
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 # Of the tests without a database those that start no process either; linear time is measured, and takes as long as all others.
