@@ -322,7 +322,7 @@ async def test_a_backup_of_an_early_trial_version_is_refused(
 ) -> None:
     manifest = manifest_of(archive)
     manifest["contents"]["migrations"] = ["0001_schema.sql", "0002_packed_postings.sql"]
-    with pytest.raises(SchemaBehind, match=r"This backup .* folklore export"):
+    with pytest.raises(SchemaBehind, match=r"This backup .* `folklore export"):
         await restore(store, Archive.read(copy_of(archive, manifest)))
 
 
