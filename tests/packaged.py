@@ -1,6 +1,6 @@
 """Builds the package and installs it as users do, from an index that holds nothing else: `make package`.
 
-Wheel and source archive are built and compared. Then pipx and uvx install the wheel in an empty home, once for each
+Wheels and source archives are built and compared. Then pipx and uvx install the wheels in an empty home, once for each
 Python of this machine. An assistant works with the server that `uvx folklore-mcp serve` starts, and with that of the
 bundle. At last the server runs without the embedded engine, as the container file and the systemd unit have it. All
 this takes some minutes and downloads packages, so `make test` does not include it.
@@ -72,9 +72,20 @@ def run(
 
 
 def built(files: Path) -> Path:
-    """Build wheel and source archive; the wheel that is built from the archive must be the same, byte for byte."""
-    run(sys.executable, "-m", "hatchling", "build", "--directory", files, cwd=ROOT)
-    [wheel], [archive] = files.glob("*.whl"), files.glob("*.tar.gz")
+    """Build both distributions, and return the wheel of the core.
+
+    The wheel that is built from a source archive must be the same, byte for byte.
+    """
+    wheel = built_of(files, ROOT, "folklore_mcp")
+    built_of(files, ROOT / "import", "folklore_import")
+    return wheel
+
+
+def built_of(files: Path, source: Path, name: str) -> Path:
+    """Build wheel and source archive of one distribution; return the wheel."""
+    run(sys.executable, "-m", "hatchling", "build", "--directory", files, cwd=source)
+    [wheel] = files.glob(f"{name}-*.whl")
+    [archive] = files.glob(f"{name}-*.tar.gz")
     again = files.parent / "from-archive"
     run(
         sys.executable,
@@ -87,7 +98,7 @@ def built(files: Path) -> Path:
         again,
         archive,
     )
-    [other] = again.glob("*.whl")
+    [other] = again.glob(f"{name}-*.whl")
     assert contents(other) == contents(wheel), (
         "The wheel of the source archive differs."
     )
@@ -133,6 +144,7 @@ def tools_with_index(
             "--dest",
             files,
             wheel,
+            *files.glob("folklore_import-*.whl"),
             "pip",
         )
         shutil.rmtree(venv)
@@ -172,8 +184,10 @@ def empty_home(home: Path, index: str) -> dict[str, str]:
 
 def with_pipx(tools: Path, python: Path, env: Mapping[str, str]) -> None:
     """Install by pipx; both names of the program are the same, and `pipx run` needs no installation."""
-    run(tools / "pipx", "install", "--python", python, "folklore-mcp", env=env)
+    whole = "folklore-mcp[import]"
+    run(tools / "pipx", "install", "--python", python, whole, env=env)
     expect_version(env)
+    import_page(env)
     said = run(
         tools / "pipx",
         "run",
@@ -228,6 +242,15 @@ def expect_version(env: Mapping[str, str]) -> None:
     for name in ("folklore", "folklore-mcp"):
         said = run(programs / name, "--version", env=env).strip()
         assert said == f"folklore, version {current()}", said
+
+
+def import_page(env: Mapping[str, str]) -> None:
+    """Import a page, which only the importers read."""
+    page = Path(env["HOME"], "deploy.md")
+    page.write_text("# Deploy\n\nFrom tags.\n", encoding="utf-8")
+    folklore = Path(env["HOME"], ".local", "bin", "folklore")
+    said = run(folklore, "import", page, "--dry-run", env=env)
+    assert "1 stored" in said, said
 
 
 def work(env: Mapping[str, str], command: Path, *arguments: str) -> None:

@@ -20,14 +20,15 @@ _VERSION = re.compile(r"\d+\.\d+\.\d+")
 _JSON = r'"version": "([^"]+)"'
 # What each file says its version is, as the first group.
 _PLACES = {
-    "pyproject.toml": r'(?m)^version = "([^"]+)"',
+    "pyproject.toml": r'(?m)^version = "([^"]+)"|"folklore-import==([^"]+)"',
+    "import/pyproject.toml": r'(?m)^version = "([^"]+)"|"folklore-mcp==([^"]+)"',
     "server/folklore/__init__.py": r'(?m)^__version__ = "([^"]+)"',
     "server.json": _JSON,
     "deploy/mcpb/manifest.json": _JSON,
     "deploy/mcpb/pyproject.toml": r'(?m)^version = "([^"]+)"|"folklore-mcp==([^"]+)"',
 }
 # What the commands that install Folklore name while it is not published, and where.
-_UNPUBLISHED = re.compile(r" @ git\+https://[\w./-]+")
+_UNPUBLISHED = re.compile(r" @ git\+https://[\w./-]+(?:#[\w=]+)?")
 COMMANDS = ("server/folklore/__init__.py", "docs/how-to/team.md", "plugin/README.md")
 _PLUGINS = (
     "plugin",

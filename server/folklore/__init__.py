@@ -6,6 +6,18 @@ __version__ = "0.1.0"
 SOURCE = " @ git+https://github.com/folklore-mcp/folklore"
 
 
+# The folder of the other distribution at that address.
+_IMPORT_FOLDER = "#subdirectory=import"
+
+
 def pip_install(extra: str = "") -> str:
-    """Return the command that installs Folklore, with an extra if one is named."""
-    return f"pip install 'folklore-mcp{f'[{extra}]' if extra else ''}{SOURCE}'"
+    """Return the command that installs Folklore with its importers, or an extra if one is named."""
+    if extra:
+        return f"pip install 'folklore-mcp[{extra}]{SOURCE}'"
+    return f"pip install 'folklore-mcp{SOURCE}' '{requirement_of_importers()}'"
+
+
+def requirement_of_importers() -> str:
+    """Return what pip is to install for `folklore import` to read other formats than Folklore's own."""
+    folder = _IMPORT_FOLDER if SOURCE else ""
+    return f"folklore-import{SOURCE}{folder}"

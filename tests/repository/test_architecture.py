@@ -12,7 +12,8 @@ import pytest
 from tests import ROOT
 
 ROOMS = ROOT / "server" / "folklore"
-MODULES = sorted(ROOMS.rglob("*.py"))
+IMPORTERS = ROOT / "import" / "folklore_import"
+MODULES = sorted([*ROOMS.rglob("*.py"), *IMPORTERS.rglob("*.py")])
 
 
 @cache
@@ -20,8 +21,12 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_packages_import_only_lower_layers(tmp_path: Path) -> None:
-    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+@pytest.mark.parametrize("config", ["pyproject.toml", "import/pyproject.toml"])
+def test_packages_import_only_lower_layers(config: str) -> None:
+    program = (
+        "import sys; from importlinter.cli import lint_imports; "
+        f"sys.exit(lint_imports(config_filename={config!r}, no_cache=True))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=ROOT,
@@ -100,7 +105,7 @@ print(*sorted(name for name in new if not name.startswith('_')))
 
 def test_no_function_is_longer_than_a_screen() -> None:
     long = [
-        f"{path.relative_to(ROOMS)}:{node.name} ({node.end_lineno - node.lineno + 1} lines)"
+        f"{path.relative_to(ROOT)}:{node.name} ({node.end_lineno - node.lineno + 1} lines)"
         for path in MODULES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
@@ -122,7 +127,7 @@ def test_every_module_has_a_name_of_its_own(name: str) -> None:
 
 def test_every_module_has_a_docstring() -> None:
     silent = [
-        path.relative_to(ROOMS).as_posix()
+        path.relative_to(ROOT).as_posix()
         for path in MODULES
         if (tree := tree_of(path)).body and ast.get_docstring(tree) is None
     ]
@@ -132,7 +137,7 @@ def test_every_module_has_a_docstring() -> None:
 
 def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
     talking = {
-        path.relative_to(ROOMS).parts[0]
+        "/".join(path.relative_to(ROOT).parts[:3])
         for path in MODULES
         for node in ast.walk(tree_of(path))
         if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print")
@@ -140,13 +145,13 @@ def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
             and node.value.id == "sys")
     }  # fmt: skip
 
-    assert talking == {"cli", "client"}
+    assert talking == {"server/folklore/cli", "server/folklore/client"}
 
 
 def test_broad_excepts_are_only_at_the_edges() -> None:
     """Each carries a reason; they are for the outermost edge of a process or a probe, and for one search branch."""
     broad = [
-        f"{path.relative_to(ROOMS)}:{number}"
+        f"{path.relative_to(ROOT)}:{number}"
         for path in MODULES
         for number, line in enumerate(
             path.read_text(encoding="utf-8").splitlines(), start=1
@@ -164,7 +169,7 @@ def test_broad_excepts_are_only_at_the_edges() -> None:
 
 def test_a_message_about_a_field_reads_as_a_sentence_after_its_name() -> None:
     fragments = [
-        f"{path.relative_to(ROOMS)}:{node.lineno}"
+        f"{path.relative_to(ROOT)}:{node.lineno}"
         for path in MODULES
         for node in ast.walk(tree_of(path))
         if isinstance(node, ast.Call)

@@ -77,7 +77,8 @@ class Product:
         if name.startswith("memory://"):
             return name in self.resources
         if name.endswith((".py", ".sql", ".md")):
-            return ((ROOT if name.startswith("docs/") else ROOMS) / name).is_file()
+            in_root = name.startswith(("docs/", "import/"))
+            return ((ROOT if in_root else ROOMS) / name).is_file()
         assert re.fullmatch(r"[a-z_]+(\.[a-z_]+)*(=\w+)?", name), (
             f"{name!r} is neither a place nor a setting"
         )

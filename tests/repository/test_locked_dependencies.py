@@ -1,4 +1,4 @@
-"""Checks that requirements-ci.txt pins every dependency of pyproject.toml by hash, without an address."""
+"""Checks that requirements-ci.txt pins every dependency of both pyproject.toml by hash, without an address."""
 
 import re
 import tomllib
@@ -8,6 +8,9 @@ from packaging.requirements import Requirement
 from tests import ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+IMPORTERS = tomllib.loads(
+    (ROOT / "import" / "pyproject.toml").read_text(encoding="utf-8")
+)
 LOCKED = (ROOT / "requirements-ci.txt").read_text(encoding="utf-8")
 PINNED = re.compile(
     r"^(?P<name>[a-z0-9-]+)(?:\[[a-z,]+\])?==(?P<version>\S+)(?: ; .+?)? \\\n(?P<hashes>(?: .+\n)+)",
@@ -31,11 +34,18 @@ def requirements(group: str) -> list[Requirement]:
     return found
 
 
-def test_every_dependency_is_pinned_within_its_range() -> None:
+def installed() -> list[Requirement]:
+    """Return what the two distributions need but each other."""
     named = [
-        *map(Requirement, PROJECT["project"]["dependencies"]),
-        *requirements("dev"),
+        Requirement(text)
+        for project in (PROJECT, IMPORTERS)
+        for text in project["project"]["dependencies"]
     ]
+    return [each for each in named if each.name != PROJECT["project"]["name"]]
+
+
+def test_every_dependency_is_pinned_within_its_range() -> None:
+    named = [*installed(), *requirements("dev")]
     pinned = {found["name"]: found["version"] for found in PINNED.finditer(LOCKED)}
 
     missing = [
@@ -55,10 +65,7 @@ def test_checkers_and_the_browser_are_installed_later_and_nothing_that_tests_nee
         (ROOT / "Makefile").read_text(encoding="utf-8"),
         re.MULTILINE,
     )
-    first = [
-        *map(Requirement, PROJECT["project"]["dependencies"]),
-        *requirements("test"),
-    ]
+    first = [*installed(), *requirements("test")]
 
     assert [one.name for one in first if re.fullmatch(later, normal(one.name))] == []
     assert [

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 import folklore
+import folklore_import
 from tests.hostile_texts import HostileText, hostile_texts
 from tests.linear_time import assert_linear_time
 
@@ -79,7 +80,7 @@ BUILT: Mapping[str, str] = {
     "client.code.marks._note": "the end of an id, escaped; reads our own notes once, each from the start of its line",
     "embedding.model_profiles.profile_of": "searches the name of a model for one of a table",
     "errors.field_errors": "matches names of pydantic's errors with those of a table",
-    "memory.transfer.formats.recognition._first_of_long": "one name of a table between quotation marks",
+    "folklore_import.recognition._first_of_long": "one name of a table between quotation marks",
     "ranking.injection.edit_worth": "a name, escaped; measured in test_text_rules",
     "text.dates.expressions._pattern": "its results are variables, which are found",
     "text.dates.translation._phrase": "its results are measured by the function translations",
@@ -119,7 +120,10 @@ class Found:
 
 @cache
 def modules() -> tuple[ModuleType, ...]:
-    found = walk_packages(folklore.__path__, "folklore.")
+    found = [
+        *walk_packages(folklore.__path__, "folklore."),
+        *walk_packages(folklore_import.__path__, "folklore_import."),
+    ]
     names = [module.name for module in found if not module.name.endswith("__main__")]
     return tuple(import_module(name) for name in names)
 

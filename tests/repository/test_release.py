@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
@@ -25,6 +26,9 @@ from tests import ROOT, release
 from tests.test_config import every_setting
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+IMPORTERS = tomllib.loads(
+    (ROOT / "import" / "pyproject.toml").read_text(encoding="utf-8")
+)
 SERVER = json.loads((ROOT / "server.json").read_text(encoding="utf-8"))
 BUNDLE = ROOT / "deploy" / "mcpb"
 MANIFEST = json.loads((BUNDLE / "manifest.json").read_text(encoding="utf-8"))
@@ -180,6 +184,7 @@ def test_all_files_hold_one_version() -> None:
     } == {}
     assert release.versions().keys() >= {
         "pyproject.toml",
+        "import/pyproject.toml",
         "server.json",
         "deploy/mcpb/manifest.json",
     }
@@ -383,6 +388,34 @@ def test_the_wheel_holds_the_package_and_nothing_else(tmp_path: Path) -> None:
     assert wheel.name.endswith("-py3-none-any.whl")
 
 
+def test_the_wheel_of_importers_holds_its_package_and_names_its_importer(
+    tmp_path: Path,
+) -> None:
+    folder = ROOT / "import"
+    build = [sys.executable, "-m", "hatchling", "build", "--directory", str(tmp_path)]
+    subprocess.run(build, cwd=folder, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("folklore_import-*-py3-none-any.whl")
+    [source] = tmp_path.glob("folklore_import-*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        [entry_points] = [name for name in names if name.endswith("entry_points.txt")]
+        entries = archive.read(entry_points).decode()
+    with tarfile.open(source) as archive_of_source:
+        in_source = {name.partition("/")[2] for name in archive_of_source.getnames()}
+    needed = {
+        path.relative_to(folder).as_posix()
+        for path in (folder / "folklore_import").rglob("*")
+        if path.suffix in (".py", ".typed")
+    }
+
+    assert {name for name in names if ".dist-info/" not in name} == needed
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in names)
+    assert "[folklore.importers]" in entries
+    assert {*needed, "LICENSE", "README.md", "pyproject.toml"} <= in_source
+    licence = (folder / "LICENSE").read_bytes()
+    assert licence == (ROOT / "LICENSE").read_bytes()
+
+
 def test_the_container_builds_from_all_that_the_wheel_needs() -> None:
     container = (ROOT / "deploy" / "Containerfile").read_text(encoding="utf-8")
     kept = (
@@ -394,7 +427,7 @@ def test_the_container_builds_from_all_that_the_wheel_needs() -> None:
         "force-include", {}
     )
 
-    for name in ("server", *forced):
+    for name in ("server", "import", *forced):
         assert f"COPY {name} {name}" in container
         assert f"!{name}" in kept
 
@@ -461,6 +494,29 @@ def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None
         for name in imported - needed - optional
         if not name.startswith("opentelemetry-")
     } <= {"pip"}
+
+
+def test_importers_need_what_they_import_and_the_core_of_the_same_version() -> None:
+    found = {
+        module.split(".")[0]
+        for path in (ROOT / "import" / "folklore_import").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for module in uses(node)
+    }
+    modules = found - set(sys.stdlib_module_names) - {"folklore", "folklore_import"}
+    known = packages_distributions()
+    imported = {
+        named(distribution)
+        for module in modules
+        for distribution in known.get(module, [module])
+    }
+    version = PROJECT["project"]["version"]
+
+    needed = IMPORTERS["project"]["dependencies"]
+    assert {named(text) for text in needed} == {"folklore-mcp", *imported}
+    assert f"folklore-mcp=={version}" in needed
+    extra = PROJECT["project"]["optional-dependencies"]["import"]
+    assert extra == [f"folklore-import=={version}"]
 
 
 def test_the_workflow_runs_targets_that_exist_with_variables_that_they_use() -> None:

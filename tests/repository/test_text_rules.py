@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 
 import folklore
+import folklore_import
 from folklore.cli import screen
-from folklore.cli.team import claude_projects
 from folklore.errors import FolkloreError
 from folklore.memory.models import recommend
-from folklore.memory.transfer.formats import (
+from folklore.ranking import injection
+from folklore_import import (
+    claude_projects,
     commits,
     conversations,
     front_matter,
     pages,
 )
-from folklore.ranking import injection
 from tests.linear_time import assert_linear_time
 
-ROOT = Path(folklore.__path__[0])
+PACKAGES = (Path(folklore.__path__[0]), Path(folklore_import.__path__[0]))
 UNITS = [
     "a", "A", "1", " ", "\n", "\t", "\r", "-", "_", ".", "/", ":", '"', "'", "`", "(", "[", "<", "a.", "a/", "a-", "A-",
     "a_", "a ", "A ", "1.", "1 ", ":1", "中", "\x00",
@@ -35,18 +36,18 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
     "cli.screen.cells": screen.cells,
     "cli.screen.wrapped": lambda text: list(screen.wrapped(text, 80)),
     "cli.screen._folded": lambda text: list(screen.wrapped(text + "é", 80)),
-    "cli.team.claude_projects.encoded": claude_projects.encoded,
+    "folklore_import.claude_projects.encoded": claude_projects.encoded,
     "memory.models.recommend.known_item": recommend.known_item,
-    "memory.transfer.formats.commits._reasons": commits._reasons,
-    "memory.transfer.formats.conversations._chatgpt_text": lambda text: (
+    "folklore_import.commits._reasons": commits._reasons,
+    "folklore_import.conversations._chatgpt_text": lambda text: (
         conversations._chatgpt_text({"parts": [text]})
     ),
-    "memory.transfer.formats.front_matter": lambda text: (
+    "folklore_import.front_matter": lambda text: (
         front_matter.read_front_matter(text),
         front_matter.read_front_matter(f"---\n{text}\n---\n"),
         front_matter.read_front_matter(f"---\na: {text}\n---\n"),
     ),
-    "memory.transfer.formats.pages._only_links": lambda text: pages._only_links(
+    "folklore_import.pages._only_links": lambda text: pages._only_links(
         text, Path("/nowhere")
     ),
     "ranking.injection.edit_worth": lambda text: injection.edit_worth(
@@ -60,14 +61,14 @@ NOT_MEASURED: Mapping[str, str] = {
     "http.auth": "a header of at most 64 KiB, by single signs",
     "contract.anchors": "the names of commits, by a pattern that matches at one position",
     "contract.ids": "ids of at most some hundred characters",
-    "memory.transfer.formats.json_values": "JSON by its next sign, its beginning by 400 characters",
-    "memory.transfer.formats.line": "one pattern that joins two signs",
-    "memory.transfer.formats.recognition": "names of lists in the beginning of a file",
+    "importers.json_values": "JSON by its next sign, its beginning by 400 characters",
+    "importers.json_lines": "one pattern that joins two signs",
+    "folklore_import.recognition": "names of lists in the beginning of a file",
     "client.bridge": "headers that the SDK wrote",
     "cli.ids": "one word of a command",
     "cli.output": "applies text/query/highlight, and splits at white space",
     "cli.screen.echo": "one pattern without repetition of what others hold",
-    "cli.team.claude_projects._worked_in": "128 KiB of a file, a value of at most 4,096 bytes",
+    "folklore_import.claude_projects._worked_in": "128 KiB of a file, a value of at most 4,096 bytes",
     "client.assistants": "the settings of assistants on the user's own machine",
     "config": "the operator's settings",
     "db": "our own SQL, and the answers of Postgres",
@@ -83,10 +84,10 @@ NOT_MEASURED: Mapping[str, str] = {
     "memory.records.get": "ids of at most 32 characters",
     "contract.requests": "names of our own classes",
     "client.repository_files": "the configuration of a working tree, by lines that match at one position",
-    "memory.transfer.formats.commits._line": "the beginning of a subject",
-    "memory.transfer.formats.conversations": "names of files, and JSON by its next sign",
-    "memory.transfer.formats.graph": "one replacement of a relation's name",
-    "memory.transfer.formats.pages": "single fields of front matter",
+    "folklore_import.commits._line": "the beginning of a subject",
+    "folklore_import.conversations": "names of files, and JSON by its next sign",
+    "folklore_import.graph": "one replacement of a relation's name",
+    "folklore_import.pages": "single fields of front matter",
     "memory.transfer.json_lines": "digests of 64 characters",
     "memory.validation": "relations and blobs, by patterns that match at one position",
 }
@@ -94,11 +95,13 @@ NOT_MEASURED: Mapping[str, str] = {
 
 def readers() -> Iterator[str]:
     """Yield the functions outside of text/ that apply a pattern."""
-    for path in sorted(ROOT.rglob("*.py")):
-        relative = path.relative_to(ROOT).with_suffix("")
-        if relative.parts[0] != "text":
-            tree = ast.parse(path.read_text(encoding="utf-8"))
-            yield from readers_in(tree, ".".join(relative.parts), pattern_names(tree))
+    for package in PACKAGES:
+        for path in sorted(package.rglob("*.py")):
+            relative = path.relative_to(package.parent).with_suffix("")
+            name = ".".join(relative.parts).removeprefix("folklore.")
+            if not name.startswith("text."):
+                tree = ast.parse(path.read_text(encoding="utf-8"))
+                yield from readers_in(tree, name, pattern_names(tree))
 
 
 def pattern_names(tree: ast.Module) -> set[str]:

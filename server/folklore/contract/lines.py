@@ -1,12 +1,21 @@
 """Lines of an import: in the format of an export, with their places in the source; and as they are sent to a server."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from folklore.errors import FolkloreError, InvalidInput, Refused, error_from_code
 from folklore.text.secrets.finder import SearchEnded, find
+
+# The most bytes of a line.
+LINE_BYTES = 1024 * 1024
+# The field of a line that names what the reader of another format left out.
+IGNORED = "ignored_fields"
+# The states of a record of another system in which nobody is shown it, and the fields that say so.
+_AWAY = ("deleted", "archived", "paused", "trashed")
+_IN_FORCE = ("active", "enabled", "current")
+_STATE_FIELDS = ("state", "status")
 
 # A line in the format of an export, or the error of a record that cannot become one.
 Raw = bytes | InvalidInput
@@ -40,6 +49,11 @@ def _lines_before_secret(content: str) -> int:
 
 
 Lines = Iterator[SourceLine]
+
+
+def is_memory(line: str) -> bool:
+    """Return True if a line of an export is a memory."""
+    return line.startswith('{"type": "memory"')
 
 
 def numbered(lines: Iterable[Raw]) -> Lines:
@@ -89,3 +103,37 @@ def decoded(line: bytes) -> SourceLine:
         raise InvalidInput(
             "body", "is not what `folklore import` of this version sends."
         ) from None
+
+
+def state_of(record: Mapping[str, Any]) -> str | None:
+    """Return `deleted`, `archived` and the like for a record that its system shows to nobody, else None."""
+    for field in _STATE_FIELDS:
+        state = record.get(field)
+        if isinstance(state, str) and state.lower() in _AWAY:
+            return state.lower()
+        if isinstance(state, str) and state.lower() in _IN_FORCE:
+            return None  # it was restored, whatever time it has
+    for state in _AWAY:
+        *flags, time = _flags(state)
+        if any(_is_true(record.get(flag)) for flag in flags) or record.get(time):
+            return state
+    return None
+
+
+def _is_true(value: object) -> bool:
+    return (
+        value is True
+        or value == 1
+        or (isinstance(value, str) and value.lower() == "true")
+    )
+
+
+def is_state(name: str, value: object) -> bool:
+    """Return True for a field that says in which state a record is: one of the known ones, or not in that one."""
+    if name in _STATE_FIELDS:
+        return isinstance(value, str) and value.lower() in (*_AWAY, *_IN_FORCE)
+    return not value and any(name in _flags(state) for state in _AWAY)
+
+
+def _flags(state: str) -> tuple[str, ...]:
+    return state, f"is_{state}", f"is{state.title()}", f"{state}_at"

@@ -129,7 +129,12 @@ class ExportRequest(Request):
 
 
 class PagesRead(Part):
-    """Pages of one origin that were read before an import, as `transfer.formats.pages.Pages` describes them."""
+    """Pages of one origin that were read before an import.
+
+    `origin` names what was imported, the same for every import of it. The pages are all of the origin that `below`
+    names, or that are in the folders named there (none: all). `ids` are those of all sections; the sections of `unread`
+    pages are not known.
+    """
 
     origin: str
     below: Words

@@ -12,8 +12,8 @@ from mcp import Client
 from folklore.contract.namespaces import CreateNamespaceRequest
 from folklore.contract.transfer import ImportRequest
 from folklore.db.database import Database
+from folklore.importers.json_lines import json_lines
 from folklore.memory.context import MemoryContext
-from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.model import Draft
 from folklore.text.languages import detect

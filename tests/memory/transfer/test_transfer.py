@@ -17,11 +17,11 @@ from folklore.db.database import Database
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound, Refused
+from folklore.importers import json_values
+from folklore.importers.json_lines import json_lines
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.transfer import importer, json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines
-from folklore.memory.transfer.formats import json_values
-from folklore.memory.transfer.formats.line import json_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster

@@ -15,23 +15,19 @@ from folklore.cli.context import settings_of, with_operations
 from folklore.cli.options import context_and_json, named, repeatable
 from folklore.cli.output import print_either, print_line, print_table, wants_json
 from folklore.cli.screen import confirm
-from folklore.cli.team.import_targets import (
-    Options,
-    Target,
-    described,
-    found_format,
-    targets_of,
-)
+from folklore.cli.team.target_readers import with_readers
 from folklore.client.http_client import HttpClient
 from folklore.client.project import project_namespace, working_directory
 from folklore.contract.people import CallerRequest
-from folklore.contract.transfer import Failure, ImportRequest, PagesRead, Report
+from folklore.contract.transfer import Failure, ImportRequest, Report
 from folklore.errors import InvalidInput, Unavailable
-from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
-from folklore.memory.transfer.formats.files import MARKDOWN
-from folklore.memory.transfer.formats.recognition import (
-    described as file_described,
-    refuse_unreadable,
+from folklore.importers import (
+    FileFormat,
+    Format,
+    Options,
+    PathFormat,
+    Target,
+    installed,
 )
 from folklore.phases import phase
 from folklore.text import names
@@ -69,7 +65,7 @@ def _mapping(
 @click.option(
     "--format",
     "form",
-    type=click.Choice([*FILE_FORMATS, *PATH_FORMATS]),
+    type=click.Choice(installed.format_names()),
     help="The format of FILE. Default: found by its name and content, else jsonl.",
 )
 @repeatable(
@@ -117,10 +113,11 @@ def import_(
     to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
     form = _checked_format(files, form)
+    reader = installed.format_of(form)
     mapping = options.pop("mapping")
     private_hosts = options.pop("private_hosts")
     if options["on_conflict"] is None:
-        options["on_conflict"] = PATH_FORMATS.get(form, "skip")
+        options["on_conflict"] = reader.on_conflict
     if options["namespace"] is not None:
         options["namespace"] = names.normalise(options["namespace"])
     request = ImportRequest(**options, report=Report())
@@ -130,22 +127,22 @@ def import_(
     async def read_and_import(operations: HttpClient) -> None:
         # Fails before anything is read or sent, if the server is away or the token unknown.
         caller = await operations.call(CallerRequest())
-        if form not in PATH_FORMATS:
-            await _import_file(operations, files[0], form, request)
+        if isinstance(reader, FileFormat):
+            await _import_file(operations, files[0], reader, request)
             return
         choices = _choices(ctx, caller.principal, request, mapping, private_hosts)
         with phase("Reading"):
             targets[:] = await in_thread(
-                lambda: targets_of(form, files, choices), "import-read"
+                lambda: reader.targets(files, choices), "import-read"
             )
-        targets[:] = await described(targets, operations, caller)
+        targets[:] = await with_readers(targets, operations, caller)
         confirmed = _confirmed(targets, ask=ask)
         await _import_targets(operations, confirmed, request)
 
     with _closing(targets, request.report):
         with_operations(ctx, read_and_import)
 
-    advice = _advice_on(files[0], form, targets, request.report)
+    advice = _advice_on(files[0], reader, targets, request.report)
     value = _value(form, targets, request, advice)
     print_either(
         value,
@@ -162,23 +159,28 @@ def _checked_format(files: Sequence[str], form: str | None) -> str:
         raise InvalidInput(
             "FILE", "is empty.", hint="Name a file or a folder, or . for this folder."
         )
-    is_read_as_file = form in FILE_FORMATS or form == "conversations"
-    if is_read_as_file and Path(file).is_file():
-        refuse_unreadable(Path(file))
-    form = form or found_format(file)
-    if form != "web" and len(files) > 1:
+    if form is None:
+        form = installed.found_format(file)
+    else:
+        installed.check_format(form, file)
+    if len(files) > 1 and not _takes_several(form):
         raise InvalidInput(
             "FILE", f"one file or folder is imported at a time, got {len(files)}."
         )
     return form
 
 
+def _takes_several(form: str) -> bool:
+    reader = installed.format_of(form)
+    return isinstance(reader, PathFormat) and reader.of_addresses
+
+
 async def _import_file(
-    operations: HttpClient, file: str, form: str, request: ImportRequest
+    operations: HttpClient, file: str, reader: FileFormat, request: ImportRequest
 ) -> None:
     with _source(file) as (source, size):
         await operations.import_lines(
-            FILE_FORMATS[form](source), request, lambda: (request.report.bytes, size)
+            reader.read(source), request, lambda: (request.report.bytes, size)
         )
 
 
@@ -203,14 +205,13 @@ def _choices(
 
 
 def _advice_on(
-    file: str, form: str, targets: Sequence[Target], report: Report
+    file: str, reader: Format, targets: Sequence[Target], report: Report
 ) -> str | None:
     """Return what to do if nothing of the source was read, else None."""
-    if form in FILE_FORMATS and _is_unread(report):
-        return _advice(file)
+    if isinstance(reader, FileFormat):
+        return _advice(file) if _is_unread(report) else None
     if _has_no_page(targets) and not (report.failed or report.removed):
-        endings = ", ".join(MARKDOWN)
-        return f"{file} has no page with a text. Files {endings} are pages."
+        return f"{file} has no page with a text. {reader.hint}"
     return None
 
 
@@ -243,8 +244,8 @@ def _closing(targets: Sequence[Target], report: Report) -> Iterator[None]:
             )
         raise
     finally:
-        for pages in filter(None, (target.pages for target in targets)):
-            pages.close()
+        for target in targets:
+            target.close()
 
 
 async def _import_targets(
@@ -258,9 +259,7 @@ async def _import_targets(
         if target.titles:
             changes["on_conflict"] = "skip"
         if target.pages is not None:
-            changes["pages"] = PagesRead(
-                **{name: getattr(target.pages, name) for name in PagesRead.model_fields}
-            )
+            changes["pages"] = target.pages
         each = request.model_copy(update=changes)
         await operations.import_lines(
             target.lines, each, lambda: (request.report.lines, total)
@@ -370,16 +369,21 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int]]:
     try:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
-        folder_formats = ", ".join(name for name in PATH_FORMATS if name != "web")
-        if Path(file).is_dir():
-            hint = f"A folder has the format {folder_formats}."
-        else:
-            hint = None
+        hint = _folder_hint() if Path(file).is_dir() else None
         raise InvalidInput(
             "FILE", f"{file} cannot be read ({error.strerror}).", hint=hint
         ) from error
     with source:
         yield source, os.fstat(source.fileno()).st_size
+
+
+def _folder_hint() -> str:
+    names = ", ".join(
+        name
+        for name, reader in installed.formats().items()
+        if isinstance(reader, PathFormat) and not reader.of_addresses
+    )
+    return f"A folder has the format {names}." if names else installed.how_to_install()
 
 
 def _summary(report: Report) -> str:
@@ -420,15 +424,14 @@ def _is_unread(report: Report) -> bool:
 
 
 def _has_no_page(targets: Sequence[Target]) -> bool:
-    pages = [target.pages for target in targets]
-    return bool(pages) and all(each is not None and not each.count for each in pages)
+    return bool(targets) and all(
+        target.pages is not None and not target.memories for target in targets
+    )
 
 
 def _advice(file: str) -> str:
     """Return what to do with a source of which nothing was read."""
-    path = Path(file)
-    known = file_described(path) if path.is_file() else None
-    return known or (
+    return installed.description_of(file) or (
         "No line is as `folklore export` writes them; --format names the other formats of FILE."
     )
 

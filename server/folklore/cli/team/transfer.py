@@ -13,9 +13,9 @@ import click
 from folklore.cli.context import with_operations
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_either, wants_json
+from folklore.contract.lines import is_memory
 from folklore.contract.transfer import ExportRequest
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.json_lines import is_memory
 from folklore.phases import phase
 from folklore.text.amounts import amount
 

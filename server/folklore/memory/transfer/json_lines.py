@@ -28,6 +28,7 @@ from pydantic import (
 )
 
 from folklore.contract.argument_types import VALUE_TYPES
+from folklore.contract.lines import IGNORED, LINE_BYTES, is_state, state_of
 from folklore.db.stores.transfer import (
     HALF_BYTES,
     PAST,
@@ -37,8 +38,6 @@ from folklore.db.stores.transfer import (
     TransferredNamespace,
 )
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.transfer.formats.json_values import LINE_BYTES
-from folklore.memory.transfer.formats.line import IGNORED, is_state, state_of
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import (
     DEFAULT_LANGUAGE,
@@ -534,11 +533,6 @@ def link_line(namespace: str, link: Relation | Revision) -> str:
         for name, field in model.model_fields.items()
     }
     return _line({"type": type_, "namespace": namespace} | fields)
-
-
-def is_memory(line: str) -> bool:
-    """Return True if a line of an export is a memory."""
-    return line.startswith('{"type": "memory"')
 
 
 def _json_value(value: object) -> str:

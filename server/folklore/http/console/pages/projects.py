@@ -16,7 +16,7 @@ from folklore.contract.namespaces import (
 from folklore.contract.transfer import ImportRequest
 from folklore.errors import InvalidInput
 from folklore.http.console.visit import Visit
-from folklore.memory.transfer.formats.line import json_lines
+from folklore.importers.json_lines import json_lines
 from folklore.model import Namespace, Role
 from folklore.permissions import require_owner, role_in
 

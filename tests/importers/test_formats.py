@@ -9,9 +9,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.json_values import json_records
+from folklore.importers.json_values import json_records
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported
+from tests.importers.test_import_claude import exported
 
 
 async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too(

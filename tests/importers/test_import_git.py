@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported, repositories_end_here  # noqa: F401 - a fixture
+from tests.importers.test_import_claude import exported, repositories_end_here  # noqa: F401 - a fixture
 from tests.repositories import repository_of
 
 REASON = (

@@ -8,7 +8,7 @@ from time import monotonic
 
 from folklore.client.code.git import Commit, Git, GitFailed
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import cues_of, id_of, line_of
+from folklore_import.lines import cues_of, id_of, line_of
 
 _SECONDS = 60.0  # for git, in a large repository
 _READ = 20_000  # commits, the newest ones

@@ -19,19 +19,18 @@ from pathlib import Path
 from typing import IO, Any, NamedTuple
 from zipfile import BadZipFile, ZipFile, is_zipfile
 
-from folklore.contract.lines import Lines, Raw, SourceLine
+from folklore.contract.lines import IGNORED, Lines, Raw, SourceLine
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.json_values import JsonValues
-from folklore.memory.transfer.formats.line import (
-    IGNORED,
+from folklore.importers.json_values import JsonValues
+from folklore.text.hooks.injected import without_blocks
+from folklore.text.hooks.statements import statements
+from folklore.text.words import is_question
+from folklore_import.lines import (
     cues_of,
     id_of,
     line_of,
     skipped_line,
 )
-from folklore.text.hooks.injected import without_blocks
-from folklore.text.hooks.statements import statements
-from folklore.text.words import is_question
 
 # Files of an export that are not read, and named.
 _OTHERS = (".json", ".md", ".txt")

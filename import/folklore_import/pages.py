@@ -20,12 +20,12 @@ from markdown_it.token import Token
 
 from folklore.contract.lines import Lines, SourceLine, decoded, encoded
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.encodings import encoding_of
-from folklore.memory.transfer.formats.front_matter import (
+from folklore.importers.encodings import encoding_of
+from folklore_import.front_matter import (
     is_empty,
     read_front_matter,
 )
-from folklore.memory.transfer.formats.line import (
+from folklore_import.lines import (
     cues_of,
     id_of,
     line_of,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from folklore.memory.transfer.formats.pages import PageFile
+from folklore_import.pages import PageFile
 
 # The endings of Markdown pages.
 MARKDOWN = (".md", ".markdown", ".mdx")

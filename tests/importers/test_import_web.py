@@ -6,10 +6,10 @@ from threading import Thread
 
 import pytest
 
-from folklore.cli.team.web_pages import web_pages
 from folklore.errors import InvalidInput
+from folklore_import.web_pages import web_pages
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported
+from tests.importers.test_import_claude import exported
 
 PAGE = """<html><head><title>Runbook</title><script>track()</script></head><body><nav>Home</nav><main>
 <h1>Deploy</h1><p>Run <code>make ship</code>, see <a href="/x">the list</a>.</p>

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import (
+from tests.importers.test_import_claude import (
     exported,
     places,
     repositories_end_here,  # noqa: F401 - a fixture

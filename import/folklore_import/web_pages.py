@@ -6,23 +6,17 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
+import bs4
 import httpx
+import markdownify
 import yaml
 
 from folklore.errors import InvalidInput
-from folklore.lazy import Lazy
-from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, PageFile, Pages
 from folklore.proxies import proxy_for
-
-if TYPE_CHECKING:
-    import bs4
-    import markdownify
-else:
-    bs4 = Lazy("bs4")
-    markdownify = Lazy("markdownify")
+from folklore_import.pages import PAGE_CHARACTERS, PageFile, Pages
 
 _MOST_PAGES = 100
 _SECONDS = 20.0  # for one page, redirects included

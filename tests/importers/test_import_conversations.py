@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats import json_values
-from folklore.memory.transfer.formats.conversations import conversation_lines
+from folklore.importers import json_values
+from folklore_import.conversations import conversation_lines
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported
+from tests.importers.test_import_claude import exported
 
 
 def claude_message(id_: str, sender: str, text: str, **more: Any) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
+from folklore.contract.lines import LINE_BYTES
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.encodings import rejoined, unpacked
+from folklore.importers.encodings import rejoined, unpacked
 
-# The most bytes of a line.
-LINE_BYTES = 1024 * 1024
 # Names of the list of records in a document.
 LISTS = ("results", "memories", "records")
 # The beginning of a document that is one long line: an object whose first list is one of records.

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from folklore.contract.lines import Lines, Raw
+from folklore.contract.lines import IGNORED, Lines, Raw
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.json_values import json_records, listed
-from folklore.memory.transfer.formats.line import IGNORED, id_of, line_of, record_lines
-from folklore.memory.transfer.formats.records import ForeignFields, decoded_json
+from folklore.importers.json_values import json_records, listed
+from folklore_import.lines import id_of, line_of, record_lines
+from folklore_import.records import ForeignFields, decoded_json
 
 _SYSTEM = "mcp-memory"
 _LISTS = ("entities", "relations")

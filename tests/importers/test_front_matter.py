@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from folklore.memory.transfer.formats.front_matter import read_front_matter
+from folklore_import.front_matter import read_front_matter
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.importers.test_import_claude import exported
 from tests.linear_time import assert_linear_time
-from tests.memory.transfer.test_import_claude import exported
 
 # Blocks, their fields, and whether a part is no field.
 BLOCKS: list[tuple[str, dict[str, Any], bool]] = [

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from folklore.cli.team.claude_projects import encoded
 from folklore.text import names
+from folklore_import.claude_projects import encoded
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.repositories import repository_of
 from tests.terminal import on_terminal

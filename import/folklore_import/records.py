@@ -17,17 +17,14 @@ from contextlib import suppress
 from datetime import UTC, datetime, time
 from typing import Any, BinaryIO
 
-from folklore.contract.lines import Lines, Raw
+from folklore.contract.lines import IGNORED, Lines, Raw, is_state, state_of
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.json_values import json_records, listed
-from folklore.memory.transfer.formats.line import (
-    IGNORED,
+from folklore.importers.json_values import json_records, listed
+from folklore_import.lines import (
     id_of,
-    is_state,
     line_of,
     record_lines,
     skipped_line,
-    state_of,
     uuid_or,
     valid_kind,
 )

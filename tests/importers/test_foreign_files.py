@@ -11,7 +11,7 @@ from zipfile import ZipFile
 import pytest
 
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
-from tests.memory.transfer.test_import_claude import exported
+from tests.importers.test_import_claude import exported
 
 ENTITY: dict[str, Any] = {
     "type": "entity",

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.encodings import ZIP, head_of
-from folklore.memory.transfer.formats.json_values import (
+from folklore.importers.encodings import ZIP, head_of
+from folklore.importers.json_values import (
     LISTS,
     JsonValues,
     listed,
