@@ -427,8 +427,15 @@ def test_the_container_builds_from_all_that_the_wheel_needs() -> None:
         "force-include", {}
     )
 
+    sources = {
+        source
+        for line in container.splitlines()
+        if line.startswith("COPY ")
+        for source in line.split()[1:-1]
+    }
+
     for name in ("server", "import", *forced):
-        assert f"COPY {name} {name}" in container
+        assert name in sources
         assert f"!{name}" in kept
 
 
