@@ -172,7 +172,7 @@ excluded_namespaces as materialized (
 
 -- name: nearness. The cosine of the embedding e with :query, that of the cues if it is greater. With `as_of` the cues may
 -- have been others then: the pool compares with those that have not changed since (cues_nearness_then).
-        greatest(-(e.vector <#> :query::halfvec), -(e.cues <#> :query::halfvec))
+        -least(e.vector <#> :query::halfvec, e.cues <#> :query::halfvec)
 
 -- name: newest_embeddings
     select e.memory_id, e.vector

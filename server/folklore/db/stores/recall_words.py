@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
@@ -35,6 +35,20 @@ class Matches(NamedTuple):
     memories: NDArray[np.int64]
     frequencies: NDArray[np.float64]
     lengths: NDArray[np.float64]
+
+    def between(self, begin: int, end: int) -> Matches:
+        """Return a part of them."""
+        return Matches(
+            self.memories[begin:end],
+            self.frequencies[begin:end],
+            self.lengths[begin:end],
+        )
+
+    def joined(self, other: Matches) -> Matches:
+        """Return these and others, which are of other memories."""
+        return Matches(
+            *(np.concatenate(column) for column in zip(self, other, strict=True))
+        )
 
     def without(self, other: Matches | None) -> Matches:
         """Return those that do not hold the other word."""
@@ -74,7 +88,6 @@ class ScopeWords:
         for place, *item in zip(*columns, strict=True):
             analysed[place - 1].append(Analysed(*item))
         of_text = {*lexemes, *(item.lexeme for parts in analysed for item in parts)}
-        words = {word_of(lexeme) for lexeme in (*of_text, *map(in_cues, of_text))}
         entries, spaces = _entries(row)
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
@@ -90,7 +103,7 @@ class ScopeWords:
                 )
             },
             entries,
-            *_fresh(row, lengths, sorted(words)),
+            *_fresh(row, lengths, (*of_text, *map(in_cues, of_text))),
             spaces,
             row["fresh_spaces"] or b"",
             row["fresh_ids"] or b"",
@@ -113,22 +126,26 @@ class ScopeWords:
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
         word = word_of(lexeme)
-        entries = self.entries.get(word)
-        nothing = Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
-        fresh = self.fresh.get(word, nothing)
-        if entries is None:
-            return None if self.packed.get(word) else fresh
-        return Matches(
-            *(np.concatenate(column) for column in zip(entries, fresh, strict=True))
-        )
+        packed = self.entries.get(word)
+        fresh = self.fresh.get(word)
+        if packed is None:
+            if self.packed.get(word):
+                return None
+            return _no_matches() if fresh is None else fresh
+        if fresh is None:
+            return packed
+        return packed.joined(fresh)
 
     def holding_in_cues(self, forms: Sequence[str]) -> NDArray[np.int64]:
         """Return the memories whose cues hold a word in any of its forms; of a form too common to be read none."""
-        matches = [found for form in forms if (found := self.matches(form)) is not None]
-        memories = [found.memories for found in matches]
-        if memories:
-            return np.unique(np.concatenate(memories))
-        return np.zeros(0, np.int64)
+        matches = [self.matches(form) for form in forms]
+        memories = [found.memories for found in matches if found is not None]
+        if not memories:
+            return _no_matches().memories
+        # Most words have one form, which a memory has once.
+        if len(memories) == 1:
+            return memories[0]
+        return np.unique(np.concatenate(memories))
 
     def with_cues(self, bm25: Bm25, memories: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each memory whether its cues hold any of the words."""
@@ -195,43 +212,44 @@ class ScopeWords:
         return {"spaces": spaces, "numbers": numbers, "ids": ids}
 
 
+def _no_matches() -> Matches:
+    return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+
+
 def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
     """Return the entries of each word that was read, and the namespaces that have any, in the order of their ids."""
-    parts: dict[int, list[list[bytes]]] = {}
-    for word, *columns in zip(
-        *(row[name] or () for name in ("rare", "spaces", "counts", "entries")),
-        strict=True,
-    ):
-        parts.setdefault(word, []).append(columns)
-    joined = {
-        word: [b"".join(column) for column in zip(*parts[word], strict=True)]
-        for word in parts
-    }
-    every = np.frombuffer(b"".join(spaces for spaces, *_ in joined.values()), "S16")
-    distinct, places = np.unique(every, return_inverse=True)
-    matches = {}
+    words = row["rare"] or ()
+    entries_of_words = row["entries"] or ()
+    spaces = np.frombuffer(b"".join(row["spaces"] or ()), "S16")
+    counts = np.frombuffer(b"".join(row["counts"] or ()), ">i4")
+    entries = np.frombuffer(
+        b"".join(entries_of_words),
+        [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")],
+    )
+    distinct, places = np.unique(spaces, return_inverse=True)
+    all_matches = Matches(
+        entries["number"] + np.repeat(places << 32, counts),
+        entries["frequency"].astype(float),
+        entries["length"].astype(float),
+    )
+    matches: dict[int, Matches] = {}
     begin = 0
-    for word, (spaces, counts, raw) in joined.items():
-        end = begin + len(spaces) // 16
-        entries = np.frombuffer(
-            raw, [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
-        )
-        numbers = entries["number"] + np.repeat(
-            places[begin:end] << 32, np.frombuffer(counts, ">i4")
-        )
-        matches[word] = Matches(
-            numbers, entries["frequency"].astype(float), entries["length"].astype(float)
-        )
+    for word, raw in zip(words, entries_of_words, strict=True):
+        end = begin + len(raw) // entries.itemsize
+        found = all_matches.between(begin, end)
+        # Several databases have the same word each.
+        matches[word] = found if word not in matches else matches[word].joined(found)
         begin = end
     return matches, distinct.tobytes()
 
 
 def _fresh(
-    row: Row, lengths: NDArray[np.float64], words: Sequence[int]
+    row: Row, lengths: NDArray[np.float64], lexemes: Collection[str]
 ) -> tuple[dict[int, Matches], NDArray[np.intp]]:
-    """Return the matches of words (sorted) among fresh memories, and the rows of these in the order of their ids."""
-    if not len(lengths) or not words:
+    """Return the matches of lexemes by their words among fresh memories, and the rows of these in the order of their ids."""
+    if not len(lengths) or not lexemes:
         return {}, np.zeros(0, np.intp)
+    words = sorted({word_of(lexeme) for lexeme in lexemes})
     hashes = np.frombuffer(row["fresh_words"], ">i4")
     targets = np.array(words, np.int32)
     # A table by their last 16 bits leaves out nearly all other words.

@@ -16,7 +16,7 @@ from folklore.memory.recall.values import Retrieval
 from folklore.model import order_time
 from folklore.ranking import diversity
 from folklore.ranking.features import CueFacts, Pool
-from folklore.text import cues
+from folklore.text.cues import as_text
 from folklore.text.query.question import (
     QuestionWords,
     joined_names,
@@ -266,19 +266,9 @@ def _match(
 
     Summary, tags, paths and author count as text.
     """
-    match = _match_of_text(words, rarity, candidate)
-    phrases = candidate.row["cues"]
-    if not phrases:
-        return match
-    held, sequence = _held(words, _plain_cues(tuple(phrases)))
-    return match._replace(in_cues=held, cue_sequence=sequence)
-
-
-def _match_of_text(
-    words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
-) -> WordMatch:
     row = candidate.row
     content = candidate.content
+    in_cues, cue_sequence = _held_by_cues(words, row["cues"])
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
@@ -290,7 +280,7 @@ def _match_of_text(
         )
         text, opening = form(content, others)
         held, sequence = _held(words, text)
-        return WordMatch(held, sequence, held, None, opening)
+        return WordMatch(held, sequence, held, None, opening, in_cues, cue_sequence)
     ranges = candidate.passages.ranges
     cosines = candidate.passages.cosines
     passages = [
@@ -308,7 +298,18 @@ def _match_of_text(
         anywhere,
         ranges[best],
         opening,
+        in_cues,
+        cue_sequence,
     )
+
+
+def _held_by_cues(
+    words: QuestionWords, cues: Sequence[str]
+) -> tuple[Sequence[bool], float]:
+    """Return the words that cues hold, none without any, and the weight of pairs in sequence."""
+    if not cues:
+        return (), 0.0
+    return _held(words, _plain_cues(tuple(cues)))
 
 
 # a tenth of a recall in a small project, whose questions meet the same memories
@@ -324,10 +325,10 @@ def _plain(content: str, others: str) -> str:
 
 @lru_cache(2_000)
 def _plain_cues(phrases: tuple[str, ...]) -> str:
-    return _plain(cues.as_text(phrases), "")
+    return _plain(as_text(phrases), "")
 
 
 def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
     text = words.as_in_question(text)
-    held = [word.start in text for word in words.words]
+    held = [start in text for start in words.starts]
     return held, words.in_sequence(text) if True in held else 0.0

@@ -381,6 +381,8 @@ def _on_one_subject(
     texts = [candidates.all[id_].content for id_ in ids]
     pairs = (lead > 0.0) & _covers_older(candidates, ids)
     pairs &= _names_identifiers_of_older(candidates, texts)
+    if not pairs.any():
+        return pairs
 
     vectors = candidates.vectors[candidates.rows_of(ids)]
     cosines = vectors @ vectors.T

@@ -179,6 +179,11 @@ class QuestionWords:
         ]
 
     @cached_property
+    def starts(self) -> Sequence[str]:
+        """The beginnings of the words, which are looked for in each of many texts."""
+        return [word.start for word in self.words]
+
+    @cached_property
     def weight(self) -> float:
         """The weight of all words."""
         return sum(word.weight for word in self.words)
@@ -203,7 +208,7 @@ class QuestionWords:
 
     def in_sequence(self, text: str) -> float:
         """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
-        return sum(weight for pair, weight in self.pairs if pair in text)
+        return sum([weight for pair, weight in self.pairs if pair in text])
 
     @cached_property
     def pair_weight(self) -> float:
