@@ -17,26 +17,19 @@ from folklore.background import in_background
 from folklore.client.project import project_namespace, working_directory
 from folklore.client.surroundings import local_zone
 from folklore.config import Settings
+from folklore.disk import require_space
 from folklore.errors import FolkloreError, still_starting
-from folklore.lazy import Lazy
 from folklore.memory import Facts
 from folklore.model import Caller
 from folklore.new_ids import new_id
 from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:
-    from folklore import disk, runtime
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.events.usage import UsageEntry
-    from folklore.engine import upgrade
-    from folklore.jobs import scheduler as jobs
+    from folklore.jobs.scheduler import Scheduler
     from folklore.memory import MemoryContext, RequestContext, UsageRecorder
     from folklore.runtime import Runtime
-else:  # they import the database driver or numpy: a server answers tools/list before they are there
-    runtime = Lazy("folklore.runtime")
-    jobs = Lazy("folklore.jobs.scheduler")
-    disk = Lazy("folklore.disk")
-    upgrade = Lazy("folklore.engine.upgrade")
 
 # A request waits so long for a start: clients wait for a minute.
 REQUEST_SECONDS = 25.0
@@ -89,6 +82,8 @@ class App:
         """
         self._used.set()
         parts = await self.ready(None if self.brief else REQUEST_SECONDS)
+        from folklore.runtime import backup_files, model_of
+
         return memory.RequestContext(
             memory=parts.memory.view_of(facts.caller.access),
             caller=facts.caller,
@@ -105,11 +100,11 @@ class App:
                 else []
             ),
             note_pending=self._pending.set,
-            backups=lambda: asyncio.to_thread(runtime.backup_files, self.settings),
+            backups=lambda: asyncio.to_thread(backup_files, self.settings),
             run_jobs=lambda names, dry_run: self.scheduler.run_now(
                 names, dry_run=dry_run
             ),
-            model_of=lambda given: runtime.model_of(
+            model_of=lambda given: model_of(
                 self.settings, given, remote=facts.caller.token is not None
             ),
             clock=self.now,
@@ -170,8 +165,10 @@ class App:
             and not (await asyncio.wait({starting}, timeout=seconds))[0]
         ):
             if self.settings.database_url is None:
-                disk.require_space(self.settings.home)
-                upgrade.require_none(self.settings.home)
+                from folklore.engine.upgrade import require_none
+
+                require_space(self.settings.home)
+                require_none(self.settings.home)
             raise still_starting("database")
         return starting.result()
 
@@ -188,10 +185,11 @@ class App:
         return task.result()
 
     async def _start(self) -> Runtime:
+        # It imports the database driver: a server answers tools/list before that is there.
         await asyncio.to_thread(import_module, "folklore.runtime")
-        return await runtime.Runtime.start(
-            self.settings, self._log_query, brief=self.brief
-        )
+        from folklore.runtime import Runtime
+
+        return await Runtime.start(self.settings, self._log_query, brief=self.brief)
 
     def start_jobs(self) -> None:
         """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
@@ -210,27 +208,32 @@ class App:
         await self.scheduler.run_forever(self._used, self._pending)
 
     @cached_property
-    def scheduler(self) -> jobs.Scheduler:
+    def scheduler(self) -> Scheduler:
         """The scheduler of this process."""
-        options = runtime.job_options(self.settings)
+        from folklore.jobs.scheduler import Scheduler
+        from folklore.runtime import job_options
+
+        options = job_options(self.settings)
         # A Postgres elsewhere has backups of its own.
         backed_up = self.settings.backup.keep > 0 and self.settings.database_url is None
         optional = frozenset(
             (*self.settings.jobs.optional, *(["backup"] if backed_up else []))
         )
-        return jobs.Scheduler(
-            self._job_database, options, optional, self.session, self.now
-        )
+        return Scheduler(self._job_database, options, optional, self.session, self.now)
 
     @asynccontextmanager
     async def _job_database(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
-        async with runtime.job_database(self.settings, await self.ready()) as pair:
+        from folklore.runtime import job_database
+
+        async with job_database(self.settings, await self.ready()) as pair:
             yield pair
 
     async def close(self) -> None:
         """Close everything, and stop what is starting."""
         if self._jobs is not None:
-            await jobs.cancel(self._jobs)
+            from folklore.jobs.scheduler import cancel
+
+            await cancel(self._jobs)
         if self._starting is None:
             return
         if not self._starting.done():

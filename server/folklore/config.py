@@ -33,7 +33,6 @@ from pydantic import (
 )
 
 from folklore.errors import ConfigInvalid, field_errors
-from folklore.lazy import yaml
 from folklore.model import Demand, SecretPolicy
 
 # Moments of a session at which hooks give notes.
@@ -548,6 +547,8 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
 def _read_file(path: Path | None) -> dict[str, Any]:
     if path is None:
         return {}
+    import yaml
+
     try:
         loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:

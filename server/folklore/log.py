@@ -16,7 +16,6 @@ from time import monotonic
 from typing import Any, Literal
 
 from folklore.errors import FolkloreError
-from folklore.lazy import structlog
 
 LogFormat = Literal["json", "console"]
 
@@ -36,6 +35,8 @@ class Logger:
             raise AttributeError(method)
         if self._logger is None:
             _configure_pending()
+            import structlog
+
             self._logger = structlog.get_logger(self._name)
         return getattr(self._logger, method)
 
@@ -91,7 +92,7 @@ def configure(level: str, form: LogFormat) -> None:
     """
     _pending.clear()
     with _without_rich():
-        renderer_of_console = structlog.dev.ConsoleRenderer
+        import structlog.dev
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -104,7 +105,7 @@ def configure(level: str, form: LogFormat) -> None:
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
         if form == "json"
-        else renderer_of_console(
+        else structlog.dev.ConsoleRenderer(
             colors=sys.stderr.isatty(),
             exception_formatter=structlog.dev.plain_traceback,
         )

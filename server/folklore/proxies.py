@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
 from folklore.config import is_loopback
-from folklore.lazy import urllib_request
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +21,10 @@ def proxy_for(server: SplitResult) -> Proxy | None:
     host = server.hostname or ""
     if is_loopback(host) or host in ("0.0.0.0", "::"):  # noqa: S104 - as an address to call
         return None
-    value = urllib_request.getproxies().get(server.scheme)
-    if not value or urllib_request.proxy_bypass(host):
+    from urllib.request import getproxies, proxy_bypass
+
+    value = getproxies().get(server.scheme)
+    if not value or proxy_bypass(host):
         return None
     address = urlsplit(value if "://" in value else f"http://{value}")
     source = _variable(server.scheme, value) or "this system's settings"

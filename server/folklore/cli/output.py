@@ -17,7 +17,6 @@ from folklore.contract.compact import Format, beginning
 from folklore.contract.ids import short
 from folklore.contract.memories import record_json
 from folklore.contract.recall import answer_json
-from folklore.lazy import Lazy
 from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
 from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
@@ -25,19 +24,9 @@ from folklore.text.dates.zones import in_zone
 from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
-    from rich import box, console, measure, table, text as rich_text
-
     from folklore.contract.health import Check
     from folklore.contract.memories import MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision, Stale
-    from folklore.text.query import highlight
-else:
-    highlight = Lazy("folklore.text.query.highlight")  # 10 ms, and only for a terminal
-    # 80 ms, and only for tables
-    box, console, measure, table, rich_text = map(
-        Lazy,
-        [f"rich.{name}" for name in ["box", "console", "measure", "table", "text"]],
-    )
 
 _LINES_SHOWN = 8
 _INDENT = "    "
@@ -89,7 +78,9 @@ def print_answer(
         print_json(answer_json(answer, form))
         return
     if question is not None and screen.has_styles():
-        words = highlight.highlight_pattern(question)
+        from folklore.text.query.highlight import highlight_pattern
+
+        words = highlight_pattern(question)
     else:
         words = None
     groups = _groups(answer, by_namespace=form != "ids" and question is not None)
@@ -363,18 +354,23 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
     If the longest words are wider than the terminal, each row is printed field by field: a folded number misleads.
     """
-    grid = table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    # 80 ms, and only for tables
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.measure import Measurement
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table(box=SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         number = any(isinstance(row[place], int | float) for row in rows)
         grid.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         # As Text: rich reads brackets in a string as markup, hides them, and fails on markup that it does not know.
-        grid.add_row(*(rich_text.Text(screen.visible(_cell(value))) for value in row))
+        grid.add_row(*(Text(screen.visible(_cell(value))) for value in row))
     terminal = screen.is_terminal()
-    out = console.Console(width=None if terminal else 200, highlight=False)
-    unfolded = measure.Measurement.get(
-        out, out.options.update(width=_UNBOUNDED), grid
-    ).minimum
+    out = Console(width=None if terminal else 200, highlight=False)
+    unfolded = Measurement.get(out, out.options.update(width=_UNBOUNDED), grid).minimum
     if unfolded <= out.width or not terminal:
         with out.capture() as printed:
             out.print(grid)
@@ -500,7 +496,9 @@ def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     text = screen.visible(line)
     if words is None:
         return text
-    parts = highlight.highlighted(text, words)
+    from folklore.text.query.highlight import highlighted
+
+    parts = highlighted(text, words)
     return "".join(
         paint(part, fg="red", bold=True) if matches else part for part, matches in parts
     )

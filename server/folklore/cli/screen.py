@@ -9,17 +9,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 import click
 
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.lazy import Lazy
-
-if TYPE_CHECKING:
-    from rich import cells as rich_cells
-else:
-    rich_cells = Lazy("rich.cells")  # 10 ms, and only for other scripts and emoji
 
 _INDENT = re.compile(r"\s*")
 _TOKENS = re.compile(r"\s+|\S+")
@@ -75,7 +68,9 @@ def cells(text: str) -> int:
         text = _STYLES.sub("", text)
     if text.isascii():
         return len(text)
-    return rich_cells.cell_len(text)
+    from rich.cells import cell_len  # 10 ms, and only for other scripts and emoji
+
+    return cell_len(text)
 
 
 def cut(text: str, width: int) -> str:

@@ -5,7 +5,6 @@ import ssl
 from pathlib import Path
 
 from folklore.errors import InvalidInput
-from folklore.lazy import certifi
 
 
 def tls_context(server: str, home: Path | None) -> ssl.SSLContext:
@@ -13,6 +12,8 @@ def tls_context(server: str, home: Path | None) -> ssl.SSLContext:
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     if not context.cert_store_stats()["x509_ca"]:
+        import certifi
+
         context.load_verify_locations(certifi.where())
     if home is not None and (path := _path(server, home)).exists():
         context.load_verify_locations(path)

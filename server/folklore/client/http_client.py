@@ -11,9 +11,9 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import Any, TypeVar, cast
 
-from folklore import __version__
+from folklore import __version__, disk
 from folklore.background import in_thread
 from folklore.client.access import access_of, address_of
 from folklore.client.code.calls import prepare
@@ -36,13 +36,7 @@ from folklore.contract.requests import (
 )
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError, Unavailable, error_from_code
-from folklore.lazy import Lazy
 from folklore.phases import Advance, phase
-
-if TYPE_CHECKING:
-    from folklore import disk
-else:
-    disk = Lazy("folklore.disk")
 
 Value = TypeVar("Value")
 # Makes the body of a request piece by piece.

@@ -17,7 +17,6 @@ from contextlib import contextmanager, suppress
 from typing import NamedTuple
 
 from folklore import __version__
-from folklore.lazy import fcntl, subprocess
 
 # Each request states these; the other variables of Folklore belong to the server.
 _OF_A_SESSION = frozenset(
@@ -280,6 +279,8 @@ class LocalServer:
 
     def _start(self) -> None:
         """Bind the socket, and start a server that gets it. The caller holds the lock."""
+        import subprocess
+
         os.makedirs(os.path.dirname(self.log), exist_ok=True)
         with suppress(OSError):
             if os.stat(self.log).st_size > _LONGEST_LOG:
@@ -290,7 +291,7 @@ class LocalServer:
         command += ["--socket", str(listening.fileno()), "--inode", str(inode)]
         with listening, open(self.log, "ab") as log:
             try:
-                process = subprocess.Popen(
+                process = subprocess.Popen(  # noqa: S603 - this program itself
                     command,
                     env=self._environment,
                     cwd=self.home,
@@ -343,6 +344,8 @@ def _divided(
 
 def _recorded(path: str) -> Running | None:
     """Return the server that has locked a record; None if none has."""
+    import fcntl
+
     with suppress(OSError, ValueError), open(path, encoding="utf-8") as file:
         try:
             # Shared, so that two processes that look at once do not take one another for the server.
@@ -355,6 +358,8 @@ def _recorded(path: str) -> Running | None:
 
 def _lock(file: int, *, wait: bool = True) -> None:
     """Lock an open file until it is closed. Raises BlockingIOError."""
+    import fcntl
+
     fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
 
 

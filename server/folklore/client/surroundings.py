@@ -11,7 +11,6 @@ from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.project import project_namespace, working_directory
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, InvalidInput
-from folklore.lazy import tzlocal
 from folklore.text.dates.zones import zone_named
 
 
@@ -37,6 +36,8 @@ def local_zone(settings: Settings) -> ZoneInfo:
             raise ConfigInvalid(
                 "time_zone", "is not a time zone.", hint=error.hint
             ) from None
+    import tzlocal
+
     # files that contradict each other, or a TZ without a name
     with suppress(ZoneInfoNotFoundError, InvalidInput):
         return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")

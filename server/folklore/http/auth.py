@@ -5,7 +5,6 @@ import hashlib
 import re
 from collections.abc import Callable
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 from starlette.responses import JSONResponse, Response
@@ -20,18 +19,7 @@ from folklore.http.limits import PROBES, Rate
 from folklore.http.listener import Admits, listener_of
 from folklore.http.mcp_clients import OAUTH_PATHS
 from folklore.http.team import Team
-from folklore.lazy import Lazy
 from folklore.model import Caller
-
-if TYPE_CHECKING:
-    from mcp.server.auth import provider as sdk_tokens
-    from mcp.server.auth.middleware import bearer_auth as sdk_users
-
-    from folklore.client.assistants import known
-else:  # the user's server, which starts while a hook waits for it, needs no tokens
-    known = Lazy("folklore.client.assistants.known")
-    sdk_tokens = Lazy("mcp.server.auth.provider")
-    sdk_users = Lazy("mcp.server.auth.middleware.bearer_auth")
 
 _METRICS = "/metrics"
 # The exchange of an invitation, which needs no token: the code in it is what is checked.
@@ -128,9 +116,7 @@ class AuthenticationMiddleware:
             state = scope.setdefault("state", {})
             state["principal"], state["owner"] = caller.author, caller.access is None
             # The SDK holds each session to the token that began it, which it takes from here.
-            scope["user"] = sdk_users.AuthenticatedUser(
-                sdk_tokens.AccessToken(token="", client_id=str(caller.token), scopes=[])
-            )
+            scope["user"] = _sdk_user(caller)
         with calling(caller):
             await self._app(scope, receive, send)
 
@@ -191,6 +177,17 @@ class AuthenticationMiddleware:
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
 
 
+def _sdk_user(caller: Caller) -> object:
+    """Return the user by whom the SDK knows a session."""
+    # The user's server, which starts while a hook waits for it, needs no tokens.
+    from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+    from mcp.server.auth.provider import AccessToken
+
+    return AuthenticatedUser(
+        AccessToken(token="", client_id=str(caller.token), scopes=[])
+    )
+
+
 def address_of(scope: Scope) -> str:
     """Return the address of the client: behind a trusted proxy, the one that the proxy states."""
     return str(scope["client"][0]) if scope.get("client") else ""
@@ -246,9 +243,11 @@ def _require_token_alone(value: str, scope: Scope) -> None:
     elif not value:
         problem = "The Authorization header has no token"
     elif _VARIABLE.search(value):
+        from folklore.client.assistants.known import TOKEN_VARIABLE
+
         problem = (
             "The token is the name of a variable that the client did not replace;"
-            f" set {known.TOKEN_VARIABLE} where the client starts, or write the token itself"
+            f" set {TOKEN_VARIABLE} where the client starts, or write the token itself"
         )
     elif value[0] in _QUOTES or headers[0][0] in _QUOTES:
         problem = "The token is in quotation marks"

@@ -15,12 +15,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
 from folklore.http.listener import Listener, listener_of
-from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
     from mcp.server import transport_security as sdk
-else:  # the user's server, which starts while a hook waits for it, is reached by no browser
-    sdk = Lazy("mcp.server.transport_security")
 
 _JSON_PATHS = ("/api/", "/mcp")  # the bodies of their requests are JSON
 
@@ -29,6 +26,9 @@ def transport_security(
     host: str, extra: Sequence[str]
 ) -> sdk.TransportSecuritySettings:
     """Return the rule: only this machine's names, the bound address and the configured names pass."""
+    # The user's server, which starts while a hook waits for it, is reached by no browser.
+    from mcp.server import transport_security as sdk
+
     bound = f"[{host}]" if ":" in host else host
     names = list(
         dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)])
@@ -68,6 +68,8 @@ class TrustedHosts:
 
     @cached_property
     def _rule(self) -> sdk.TransportSecurityMiddleware:
+        from mcp.server import transport_security as sdk
+
         network = self._network
         security = transport_security(network.host, network.allowed_hosts)
         return sdk.TransportSecurityMiddleware(security)

@@ -11,13 +11,9 @@ from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_rows, row_of
 from folklore.contract.jobs import JobsInfo, JobsRequest, RunJobsRequest
 from folklore.contract.requests import without_nulls
-from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
-    from folklore.jobs import definitions
     from folklore.jobs.job import Job
-else:
-    definitions = Lazy("folklore.jobs.definitions")  # imports the database driver
 
 # Of the last run.
 _RUN = "holder started_at last_run=finished_at outcome seconds done next_due error"
@@ -50,9 +46,11 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> int:
 @context_and_json
 def status(ctx: click.Context) -> None:
     """Show the last run of each job and when it is due again."""
+    from folklore.jobs.definitions import JOBS  # imports the database driver
+
     info = call(ctx, JobsRequest())
     zone = zone_of(ctx)
-    rows = [_row(job, info, zone) for job in definitions.JOBS]
+    rows = [_row(job, info, zone) for job in JOBS]
     columns = ["job", "state", "last_run", "seconds", "done", "next_due", "error"]
     print_either({"jobs": rows}, lambda: print_rows(rows, columns))
 

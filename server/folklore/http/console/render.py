@@ -9,18 +9,20 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from importlib.resources import files
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
 from folklore.contract.ids import short
 from folklore.http.requested import requested_zone
-from folklore.lazy import jinja2
 from folklore.model import Memory
 from folklore.text.amounts import amount
 from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.dates.zones import in_zone
+
+if TYPE_CHECKING:
+    import jinja2
 
 _ROOM = "folklore.http.console"
 _STATIC_TYPES: Mapping[str, str] = {
@@ -60,6 +62,8 @@ def static_version() -> str:
 @cache
 def _environment() -> jinja2.Environment:
     """Return the templates, read at the first page. Every value is escaped; an unknown name is an error."""
+    import jinja2
+
     loader = jinja2.PackageLoader(_ROOM)
     undefined = jinja2.StrictUndefined
     environment = jinja2.Environment(

@@ -17,7 +17,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from folklore import memory, telemetry
@@ -45,17 +45,12 @@ from folklore.http.server.request_log import RequestLog
 from folklore.http.team import Team
 from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
-from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
-    from folklore.http import oauth
-    from folklore.http.console.pages import routes as console
-    from folklore.http.server import mcp_routes, metrics
-else:  # the user's server, which is waited for, needs them when a session calls or a console is opened
-    console = Lazy("folklore.http.console.pages.routes")
-    mcp_routes = Lazy("folklore.http.server.mcp_routes")
-    metrics = Lazy("folklore.http.server.metrics")
-    oauth = Lazy("folklore.http.oauth")
+    from folklore.http.server.metrics import Metrics
+
+# The user's server, which is waited for, needs MCP, the console and metrics when somebody asks for them: the functions
+# below import them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +126,17 @@ class _Parts:
 
     @cached_property
     def team(self) -> Team:
-        issuer = None if self.oauth.issuer is None else oauth.JwtIssuer(self.oauth)
         own_namespace = None if self.own is None else self.own.namespace
-        return Team.of(self.app, issuer, _require_local(self.network), own_namespace)
+        return Team.of(
+            self.app, self._issuer(), _require_local(self.network), own_namespace
+        )
+
+    def _issuer(self) -> memory.Issuer | None:
+        if self.oauth.issuer is None:
+            return None
+        from folklore.http.oauth import JwtIssuer
+
+        return JwtIssuer(self.oauth)
 
     @cached_property
     def sessions(self) -> memory.ConsoleSessions:
@@ -150,8 +153,10 @@ class _Parts:
         return Health(self.app)
 
     @cached_property
-    def metrics(self) -> metrics.Metrics:
-        return metrics.Metrics(self.app)
+    def metrics(self) -> Metrics:
+        from folklore.http.server.metrics import Metrics
+
+        return Metrics(self.app)
 
     @cached_property
     def mcp(self) -> LaterMcp:
@@ -163,9 +168,11 @@ def _areas(parts: _Parts) -> list[Area]:
     team = parts.team
     exports = Exports(team.service, team.watch)
 
-    def sse_routes() -> Sequence[Route]:
+    def sse() -> Sequence[Route]:
+        from folklore.http.server.mcp_routes import sse_routes
+
         network = parts.network
-        return mcp_routes.sse_routes(
+        return sse_routes(
             parts.mcp.server,
             team.watch,
             transport_security(network.host, network.allowed_hosts),
@@ -173,7 +180,17 @@ def _areas(parts: _Parts) -> list[Area]:
             several_workers=parts.app.settings.http.workers > 1,
         )
 
-    def mcp_route() -> Sequence[Route]:
+    def metadata() -> Sequence[Route]:
+        from folklore.http.server.mcp_routes import metadata_routes
+
+        return metadata_routes(parts.oauth)
+
+    def console() -> Sequence[BaseRoute]:
+        from folklore.http.console.pages.routes import console_routes
+
+        return console_routes(team, parts.sessions, exports)
+
+    def mcp() -> Sequence[Route]:
         # Without sessions there is no stream to GET and none to DELETE.
         return [Path(MCP_PATH, Negotiated(parts.mcp), methods=["POST"])]
 
@@ -181,12 +198,12 @@ def _areas(parts: _Parts) -> list[Area]:
         Area("alive", lambda: [Path("/healthz", parts.health.alive)]),
         Area("ready", lambda: [Path("/readyz", parts.health.ready)]),
         Area("metrics", lambda: [Path("/metrics", parts.metrics.endpoint)]),
-        Area("metadata", lambda: mcp_routes.metadata_routes(parts.oauth)),
+        Area("metadata", metadata),
         Area("api", lambda: api_routes(team.service, exports)),
-        Area("mcp", mcp_route),
-        Area("sse", sse_routes),
+        Area("mcp", mcp),
+        Area("sse", sse),
         Area("own", lambda: () if parts.own is None else parts.own.routes),
-        Area("console", lambda: console.console_routes(team, parts.sessions, exports)),
+        Area("console", console),
     ]
 
 
@@ -194,8 +211,6 @@ def _middleware(parts: _Parts, areas: Sequence[Area]) -> list[Middleware]:
     """Return what each request passes, the outermost first."""
     team = parts.team
     callers = Callers(parts.app, lambda: team.authenticator, lambda: parts.sessions)
-    has_issuer = parts.oauth.issuer is not None
-    metadata_url = mcp_routes.metadata_url(parts.oauth) if has_issuer else None
     per_minute = parts.app.settings.http.rate_per_minute
     return [
         Middleware(RequestTracking),
@@ -210,7 +225,7 @@ def _middleware(parts: _Parts, areas: Sequence[Area]) -> list[Middleware]:
             AuthenticationMiddleware,
             team=team,
             callers=callers,
-            metadata_url=metadata_url,
+            metadata_url=_metadata_url(parts.oauth),
             is_console=_is_console,
         ),
         Middleware(ConsoleGuard, team=team, callers=callers, is_console=_is_console),
@@ -219,6 +234,15 @@ def _middleware(parts: _Parts, areas: Sequence[Area]) -> list[Middleware]:
         Middleware(BodyLimit, limits=parts.limits),
         Middleware(ConcurrencyLimit, limits=parts.limits),
     ]
+
+
+def _metadata_url(settings: OAuthSettings) -> str | None:
+    """Return the address at which a client learns of the issuer of tokens, if there is one."""
+    if settings.issuer is None:
+        return None
+    from folklore.http.server.mcp_routes import metadata_url
+
+    return metadata_url(settings)
 
 
 def _lifespan(
@@ -270,7 +294,9 @@ def _refuse_without_link() -> None:
 
 
 def _is_console(scope: Scope) -> bool:
-    return console.is_console(scope)
+    from folklore.http.console.pages.routes import is_console
+
+    return is_console(scope)
 
 
 def _missing(team: Team) -> Callable[[Request, Exception], Awaitable[Response]]:
@@ -279,6 +305,8 @@ def _missing(team: Team) -> Callable[[Request, Exception], Awaitable[Response]]:
     async def answer(request: Request, error: Exception) -> Response:
         if request.scope.get("state", {}).get("visitor") is None:
             return failure(listener_of(request.scope).no_such_path)
-        return await console.missing_page(team.service, request)
+        from folklore.http.console.pages.routes import missing_page
+
+        return await missing_page(team.service, request)
 
     return answer

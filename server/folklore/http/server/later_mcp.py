@@ -20,17 +20,11 @@ from folklore.http import trusted_hosts
 from folklore.http.limits import Limits
 from folklore.http.listener import Admits, Listener
 from folklore.http.mcp_clients import MCP_PATH
-from folklore.lazy import Lazy
 from folklore.memory import Service
 
 if TYPE_CHECKING:
     from mcp.server import Server
 
-    from folklore.http.server import mcp_routes
-    from folklore.mcp import server as mcp_server
-else:  # the libraries of MCP are two fifths of what a server imports, and hooks need none of them
-    mcp_routes = Lazy("folklore.http.server.mcp_routes")
-    mcp_server = Lazy("folklore.mcp.server")
 
 # How long MCP, which no session has called yet, leaves the processor to the start and to what comes first then.
 _START_SECONDS = 5.0
@@ -62,7 +56,10 @@ class LaterMcp:
     @cached_property
     def server(self) -> Server[Any]:
         """The server of the protocol; the first use imports its libraries."""
-        return mcp_server.build_server(self._service, offered=self._app.settings.tools)
+        # The libraries of MCP are two fifths of what a server imports, and hooks need none of them.
+        from folklore.mcp.server import build_server
+
+        return build_server(self._service, offered=self._app.settings.tools)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._wanted.set()
@@ -131,9 +128,11 @@ class LaterMcp:
             await self._app.ready()
 
     def _application(self) -> Starlette:
+        from folklore.http.server.mcp_routes import streamable_http
+
         host, allowed_hosts = self._network.host, self._network.allowed_hosts
         security = trusted_hosts.transport_security(host, allowed_hosts)
-        return mcp_routes.streamable_http(self.server, host, security, self._limits)
+        return streamable_http(self.server, host, security, self._limits)
 
 
 async def _first_of(tasks: set[asyncio.Task[Any]], seconds: float | None) -> None:

@@ -20,7 +20,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
 from folklore.http.listener import Area, listener_of, pattern_of
-from folklore.lazy import structlog
 from folklore.log import get_logger
 
 if TYPE_CHECKING:
@@ -74,7 +73,9 @@ class RequestLog:
             await send(message)
 
         self._metrics.opened(entry.route)
-        with structlog.contextvars.bound_contextvars(request_id=entry.id):
+        from structlog.contextvars import bound_contextvars
+
+        with bound_contextvars(request_id=entry.id):
             try:
                 await self._app(scope, receive, observe)
             except Exception as error:  # the outermost edge of a request

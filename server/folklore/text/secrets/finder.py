@@ -5,16 +5,8 @@ A hash, a UUID or base64 text is no secret by itself. A secret has the form that
 """
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from folklore.lazy import Lazy
 from folklore.text.secrets.values import SearchEnded as SearchEnded, Secret
-
-if TYPE_CHECKING:
-    from folklore.text.secrets import context, key_formats
-else:  # their patterns take long to compile, and a question is answered before one is searched
-    context = Lazy("folklore.text.secrets.context")
-    key_formats = Lazy("folklore.text.secrets.key_formats")
 
 
 def find(text: str) -> tuple[Secret, ...]:
@@ -22,6 +14,9 @@ def find(text: str) -> tuple[Secret, ...]:
 
     Raises SearchEnded if the text holds too many beginnings of keys to be searched to its end.
     """
+    # Their patterns take long to compile, and a question is answered before one is searched.
+    from folklore.text.secrets import context, key_formats
+
     lower = text.replace(
         "İ", "i"
     ).lower()  # the one letter whose lower case has two characters
