@@ -9,14 +9,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import pairwise
 from pathlib import Path
 from tempfile import SpooledTemporaryFile
 from typing import Any, Literal
 from uuid import UUID
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
 
 from folklore.contract.lines import Lines, SourceLine, decoded, encoded
 from folklore.errors import InvalidInput
@@ -32,6 +28,7 @@ from folklore_import.lines import (
     skipped_line,
     valid_kind,
 )
+from folklore_import.sections import HEADING_CHARACTERS, sections
 
 PageFormat = Literal["markdown", "rules", "claude-memory", "decisions", "web"]
 
@@ -39,16 +36,7 @@ PAGE_CHARACTERS = (
     2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
 )
 _IN_MEMORY_BYTES = 1_000_000  # of lines; more are in a file
-_SECTION_CHARACTERS = 8_000  # a longer section is split between blocks
-_PART_CHARACTERS = (
-    16_000  # a longer block is split between lines, a longer line anywhere
-)
-_HEADING_CHARACTERS = 200
 _MOST_BYTES = 4 * PAGE_CHARACTERS + 4  # of a page in any encoding
-# Only blocks are needed. A line of - or = makes no heading: often the line above is a paragraph and the - a rule.
-_MARKDOWN = MarkdownIt("commonmark").disable(
-    ["inline", "text_join", "lheading", "reference"]
-)
 # The types of Claude Code's own notes, as kinds.
 _CLAUDE_KINDS = {
     "user": "identity",
@@ -179,9 +167,9 @@ def _page(file: PageFile) -> _Page:
         )
     text = text.replace("\r\n", "\n").replace("\r", "\n")
     front = read_front_matter(text)
-    fields = front.fields | (
-        {_IGNORED: "a part is no field"} if front.is_partial else {}
-    )
+    fields = dict(front.fields)
+    if front.is_partial:
+        fields[_IGNORED] = "a part is no field"
     lines_before = text.count("\n", 0, len(text) - len(front.text))
     return _Page(name, fields, front.text, lines_before)
 
@@ -196,35 +184,49 @@ def _page_lines(
         "document": page.name,
         "import": origin,
     }
-    title = _text(page.front.get("title")) or (
-        _text(page.front.get("name")) if form == "claude-memory" else ""
-    )
-    title = title[:_HEADING_CHARACTERS]
-    index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
-    # A rule says in its description when it applies; other pages what they are about.
-    rule = _text(page.front.get("description")) if form == "rules" else ""
+    title = _title(page, form)
+    rule = ""
+    if form == "rules":
+        # A rule says in its description when it applies; other pages what they are about.
+        rule = _text(page.front.get("description"))
+    is_index = form == "claude-memory" and _file_name(page).lower() == _INDEX
     counts: dict[str, int] = {}
-    for headings, line, text in _sections(page.text):
+    for headings, line, text in sections(page.text):
         where = " > ".join(headings)
         # equal headings and the parts of a long section differ by their order
         counts[where] = counts.get(where, 0) + 1
-        heading = where or title
         begins = page.lines_before + line
-        if index and _only_links(text, folder):
+        if is_index and _only_links(text, folder):
             yield None, begins, skipped_line("index of other files")
             continue
         id_ = id_of("page", origin, page.name, where, str(counts[where]))
         last = headings[-1] if headings else ""
-        raw = line_of(
-            shared
-            | {
-                "id": id_,
-                "content": f"{heading}\n\n{text}" if heading else text,
-                "cues": cues_of(last or title, rule),
-                "source": (f"{page.name}#{last}" if last else page.name)[:1000],
-            }
-        )
-        yield UUID(id_), begins - (2 if heading else 0), raw
+        source = page.name
+        if last:
+            source = f"{page.name}#{last}"
+        content = text
+        heading = where or title
+        if heading:
+            content = f"{heading}\n\n{text}"
+            begins -= 2  # of the content, whose text begins on that line
+        fields = {
+            "id": id_,
+            "content": content,
+            "cues": cues_of(last or title, rule),
+            "source": source[:1000],
+        }
+        yield UUID(id_), begins, line_of(shared | fields)
+
+
+def _title(page: _Page, form: PageFormat) -> str:
+    title = _text(page.front.get("title"))
+    if not title and form == "claude-memory":
+        title = _text(page.front.get("name"))
+    return title[:HEADING_CHARACTERS]
+
+
+def _file_name(page: _Page) -> str:
+    return page.name.rpartition("/")[2]
 
 
 def _only_links(text: str, folder: Path) -> bool:
@@ -243,15 +245,14 @@ def _only_links(text: str, folder: Path) -> bool:
 def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     """Return the fields that all lines of a page have, with the unused front matter among them."""
     front = page.front
-    used = {
-        name
-        for name in ("title", "description", *_PLAIN.get(form, ()))
-        if isinstance(front.get(name), str)
-    }
+    texts = ("title", "description", *_PLAIN.get(form, ()))
+    used = {name for name in texts if isinstance(front.get(name), str)}
     kind, kind_name = _first_of(front, _SOURCES["kind"], lambda text: _kind(text, form))
     time, time_name = _first_of(front, _SOURCES["occurred_at"], _time)
+    used |= {kind_name, time_name}
     tags, all_tags_fit = _tags(front.get("tags"))
-    used |= {kind_name, time_name, *(["tags"] if all_tags_fit else [])}
+    if all_tags_fit:
+        used.add("tags")
     note = front.get("metadata")
     if form == "claude-memory" and isinstance(note, dict):
         used.add("metadata")  # Claude Code's own, but for the type
@@ -263,16 +264,22 @@ def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
         "summary": _text(front.get("description"))[:2000],
     }
     if form == "rules":
-        conditions = {name: _condition(front.get(name)) for name in _CONDITIONS}
-        values["metadata"] = {
-            name: condition
-            for name, condition in conditions.items()
-            if condition is not None
-        }
-        used |= values["metadata"].keys()
+        conditions = _conditions(front)
+        values["metadata"] = conditions
+        used |= conditions.keys()
     if form == "decisions":
         values["paths"] = [page.name]
     return values | dict.fromkeys(_unused(front, used), True)
+
+
+def _conditions(front: dict[str, Any]) -> dict[str, str | bool | list[str]]:
+    """Return the conditions of a rule that it states."""
+    stated = {}
+    for name in _CONDITIONS:
+        condition = _condition(front.get(name))
+        if condition is not None:
+            stated[name] = condition
+    return stated
 
 
 def _first_of(
@@ -288,14 +295,15 @@ def _first_of(
 
 def _tags_of_format(name: str, form: PageFormat) -> list[str]:
     """Return the tags of all pages of a format; notes of Claude Code have that of their project."""
-    if form == "claude-memory":
-        parts = name.split("/")
-        if parts[0] == "projects" and len(parts) > 2:
-            project = [f"project:{parts[1].strip('-')}"[:100]]
-        else:
-            project = []
-        return [form, *project]
-    return ["rules"] if form == "rules" else []
+    if form == "rules":
+        return ["rules"]
+    if form != "claude-memory":
+        return []
+    tags: list[str] = [form]
+    folders = name.split("/")
+    if folders[0] == "projects" and len(folders) > 2:
+        tags.append(f"project:{folders[1].strip('-')}"[:100])
+    return tags
 
 
 def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
@@ -305,7 +313,13 @@ def _unused(front: dict[str, Any], used: set[str]) -> list[str]:
         for name, value in front.items()
         if name not in used and not is_empty(value)
     }
-    return [name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in names]
+    return [_reported(name) for name in names]
+
+
+def _reported(name: str) -> str:
+    if name == _IGNORED:
+        return name
+    return f"{_IGNORED}: {name[:60]}"
 
 
 def _kind(text: str, form: PageFormat) -> str | None:
@@ -317,33 +331,36 @@ def _kind(text: str, form: PageFormat) -> str | None:
 
 def _text(value: object) -> str:
     """Return a value of front matter as text, empty for a list, an object and none."""
-    return value.strip() if isinstance(value, str) and not is_empty(value) else ""
+    if isinstance(value, str) and not is_empty(value):
+        return value.strip()
+    return ""
 
 
 def _condition(value: object) -> str | bool | list[str] | None:
     """Return a condition of a rule: a text, texts, true or false; None for none and for another value."""
     if isinstance(value, list):
-        texts = [entry for entry in value if isinstance(entry, str)]
-        return texts if texts and len(texts) == len(value) else None
+        are_texts = bool(value) and all(isinstance(entry, str) for entry in value)
+        return value if are_texts else None
     text = _text(value)
     return _TRUTH.get(text.lower(), text or None)
 
 
 def _tags(value: object) -> tuple[list[str], bool]:
     """Return tags of a list or of words, and whether all of the value are tags."""
-    entries = re.split(r"[,\s]+", _text(value)) if isinstance(value, str) else value
-    if entries is None:
+    if value is None:
         return [], True
-    if not isinstance(entries, list):
+    if isinstance(value, str):
+        entries = re.split(r"[,\s]+", _text(value))
+    elif isinstance(value, list):
+        entries = value
+    else:
         return [], False
     texts = [entry for entry in entries if isinstance(entry, str)]
-    tags = [tag for text in texts if (tag := text.strip().strip("[]").lstrip("# "))]
-    fits = (
-        len(texts) == len(entries)
-        and len(tags) <= _MOST_TAGS
-        and all(len(tag) <= _TAG_CHARACTERS for tag in tags)
-    )
-    return [tag[:_TAG_CHARACTERS] for tag in tags][:_MOST_TAGS], fits
+    tags = [text.strip().strip("[]").lstrip("# ") for text in texts]
+    tags = [tag for tag in tags if tag]
+    are_short = all(len(tag) <= _TAG_CHARACTERS for tag in tags)
+    all_fit = len(texts) == len(entries) and len(tags) <= _MOST_TAGS and are_short
+    return [tag[:_TAG_CHARACTERS] for tag in tags[:_MOST_TAGS]], all_fit
 
 
 def _time(text: str) -> str | None:
@@ -351,56 +368,3 @@ def _time(text: str) -> str | None:
         return datetime.fromisoformat(_BLANK_BEFORE_OFFSET.sub("", text)).isoformat()
     except ValueError:
         return None
-
-
-# A part of a page: its headings, the line of the page on which its text begins, from 1, and its text.
-_Section = tuple[list[str], int, str]
-
-
-def _sections(text: str) -> Iterator[_Section]:
-    """Yield every section with a text, a long one in parts."""
-    tokens = _MARKDOWN.parse(text)
-    lines = text.split("\n")
-    places = _headings(tokens)
-    headings: dict[int, str] = {}
-    first = 0
-    body = ""
-    starts = sorted({0, *(token.map[0] for token in tokens if token.map)})
-    for start, end in pairwise([*starts, len(lines)]):
-        if start in places or len(body) > _SECTION_CHARACTERS:
-            yield from _parts(headings, first, body)
-            first = start
-            body = ""
-        if start in places:
-            level, heading = places[start]
-            headings = {
-                above: words for above, words in headings.items() if above < level
-            } | {level: heading}
-            start += 1
-            first = start
-        body += "\n".join(lines[start:end]) + "\n"
-    yield from _parts(headings, first, body)
-
-
-def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
-    return {
-        token.map[0]: (int(token.tag[1:]), content.content[:_HEADING_CHARACTERS])
-        for token, content in pairwise(tokens)
-        if token.type == "heading_open" and token.level == 0 and token.map
-    }
-
-
-def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[_Section]:
-    """Yield a body with its headings, in parts if it is too long: cut between lines, or anywhere in a longer line."""
-    start = 0
-    body = body.rstrip()
-    while start < len(body):
-        end = start + _PART_CHARACTERS
-        if end < len(body):
-            end = body.rfind("\n", start, end) + 1 or end
-        part = body[start:end]
-        if text := part.strip():
-            blank = len(part) - len(part.lstrip())
-            line = first + body.count("\n", 0, start + blank) + 1
-            yield [headings[level] for level in sorted(headings)], line, text
-        start = end
