@@ -49,43 +49,42 @@ class ClaudeProjects:
         """Return the namespace of the repository that a folder below `projects` belongs to, None with the reason."""
         name = folder.name[:_NAME_CHARACTERS]
         directories = set(self._recorded(folder, name)) or set(self._on_disk(name))
+        if not directories:
+            return None, "no folder on this machine has this name"
+
         existing = sorted(path for path in directories if path.is_dir())
         if not existing:
-            missing = min(map(str, directories), default="")
-            return (
-                None,
-                f"{missing} does not exist"
-                if missing
-                else "no folder on this machine has this name",
-            )
+            return None, f"{min(map(str, directories))} does not exist"
+
         projects = {project_namespace(path, self._remote): path for path in existing}
         if len(projects) > 1:
-            return (
-                None,
-                f"several folders have this name: {', '.join(map(str, existing))}",
-            )
+            several = ", ".join(map(str, existing))
+            return None, f"several folders have this name: {several}"
+
         [(namespace, path)] = projects.items()
         if namespace == names.DEFAULT:
-            return (None, f"{path} is in no git repository")
-        return (namespace, "")
+            return None, f"{path} is in no git repository"
+        return namespace, ""
 
     def _recorded(self, folder: Path, name: str) -> Iterator[Path]:
         """Yield the directories of this name among those that Claude Code recorded."""
-        worked_in = {
-            path
-            for text in _worked_in(folder)
-            for path in (Path(text), *Path(text).parents)
-        }
-        yield from (path for path in worked_in if encoded(str(path)) == name)
+        for text in _worked_in(folder):
+            directory = Path(text)
+            for path in (directory, *directory.parents):
+                if encoded(str(path)) == name:
+                    yield path
         yield from self._known.get(name, ())
 
     @cached_property
     def _known(self) -> dict[str, list[Path]]:
         """The directories in `.claude.json` and `history.jsonl`, by their names."""
+        recorded = {*_settings_projects(self._root), *_history_projects(self._root)}
         folders: dict[str, list[Path]] = {}
-        for text in {*_settings_projects(self._root), *_history_projects(self._root)}:
-            if text.startswith(Path(text).anchor or "\0"):  # absolute
-                folders.setdefault(encoded(text), []).append(Path(text))
+        for text in recorded:
+            path = Path(text)
+            is_absolute = bool(path.anchor) and text.startswith(path.anchor)
+            if is_absolute:
+                folders.setdefault(encoded(text), []).append(path)
         return folders
 
     def _on_disk(self, name: str) -> Iterator[Path]:
@@ -108,19 +107,28 @@ def _worked_in(folder: Path) -> set[str]:
     """Return the directories that the newest transcripts of a folder name."""
     folders: set[str] = set()
     with suppress(OSError):
-        files = [
-            path
-            for path in folder.iterdir()
-            if path.suffix == ".jsonl" and path.is_file()
-        ]
-        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[
-            :_TRANSCRIPTS
-        ]:
-            with suppress(OSError), path.open("rb") as transcript:
-                for match in _CWD.finditer(transcript.read(_TRANSCRIPT_BYTES)):
-                    with suppress(ValueError):
-                        folders.add(json.loads(match[1]))
+        for path in _newest_transcripts(folder):
+            with suppress(OSError):
+                folders |= _directories_in(path)
     return folders
+
+
+def _newest_transcripts(folder: Path) -> list[Path]:
+    files = [
+        path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()
+    ]
+    files.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+    return files[:_TRANSCRIPTS]
+
+
+def _directories_in(transcript: Path) -> set[str]:
+    with transcript.open("rb") as file:
+        head = file.read(_TRANSCRIPT_BYTES)
+    directories = set()
+    for match in _CWD.finditer(head):
+        with suppress(ValueError):
+            directories.add(json.loads(match[1]))
+    return directories
 
 
 def _settings_projects(root: Path) -> Iterable[str]:

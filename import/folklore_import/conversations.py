@@ -61,8 +61,28 @@ class _Turn(NamedTuple):
 _Message = _Turn | str
 
 
-# A conversation: the system that it was with, its id, title and beginning, and its messages.
-_Conversation = tuple[str, object, object, object, Iterator[_Message]]
+class _Conversation(NamedTuple):
+    """A conversation with a system, as its export has it."""
+
+    system: str
+    id: object
+    title: object
+    began: object
+    messages: Iterator[_Message]
+
+    @property
+    def source(self) -> str:
+        """The system and the title."""
+        if isinstance(self.title, str) and self.title.strip():
+            return f"{self.system}: {' '.join(self.title.split())}"
+        return self.system
+
+    @property
+    def session(self) -> str:
+        """Its id, or one that is the same in the next export."""
+        if isinstance(self.id, str) and self.id:
+            return self.id[:200]
+        return id_of(self.system, self.source, str(self.began))
 
 
 def is_conversations(path: Path) -> bool:
@@ -140,23 +160,21 @@ def _conversation(value: Any) -> _Conversation | InvalidInput:
         return value
     if not isinstance(value, dict):
         return InvalidInput("conversation", "is not a JSON object.")
-    get = value.get
-    if isinstance(get("mapping"), dict):
-        id_ = get("conversation_id") or get("id")
-        return (
-            "ChatGPT",
-            id_,
-            get("title"),
-            get("create_time"),
-            _chatgpt_messages(value),
+    if isinstance(value.get("mapping"), dict):
+        return _Conversation(
+            system="ChatGPT",
+            id=value.get("conversation_id") or value.get("id"),
+            title=value.get("title"),
+            began=value.get("create_time"),
+            messages=_chatgpt_messages(value),
         )
-    if isinstance(get("chat_messages"), list):
-        return (
-            "Claude",
-            get("uuid"),
-            get("name"),
-            get("created_at"),
-            _claude_messages(value),
+    if isinstance(value.get("chat_messages"), list):
+        return _Conversation(
+            system="Claude",
+            id=value.get("uuid"),
+            title=value.get("name"),
+            began=value.get("created_at"),
+            messages=_claude_messages(value),
         )
     return InvalidInput(
         "conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT)."
@@ -168,41 +186,43 @@ def _lines_of(value: Any) -> Iterator[Raw]:
     if isinstance(conversation, InvalidInput):
         yield conversation
         return
-    system, id_, title, began, messages = conversation
-    if isinstance(title, str) and title.strip():
-        source = f"{system}: {' '.join(title.split())}"
-    else:
-        source = system
-    shared = {"source": source[:1000], "tags": ["conversation", system.lower()]}
-    if isinstance(id_, str) and id_:
-        session = id_[:200]
-    else:
-        session = id_of(system, source, str(began))
     position = 0
     question = ""
-    for message in messages:
+    for message in conversation.messages:
         if isinstance(message, str):
             yield skipped_line(message)
             continue
-        is_answer = message.model is not None
-        if stated := statements(message.text, of_person=not is_answer):
-            yield line_of(
-                shared
-                | {
-                    "id": id_of("conversation", system, session, message.id),
-                    "content": "\n".join(stated),
-                    "cues": cues_of(question) if is_answer else [],
-                    "session": session,
-                    "author": message.model,
-                    "occurred_at": _time(message.time) or _time(began),
-                    "position": position,
-                    IGNORED: list(message.left_out),
-                }
-            )
-        else:
-            yield skipped_line("turn that states nothing", message.left_out)
-        question = "" if is_answer else _last_question(message.text)
+        yield _turn_line(conversation, message, position, question)
         position += 1
+        question = ""
+        is_answer = message.model is not None
+        if not is_answer:
+            question = _last_question(message.text)
+
+
+def _turn_line(
+    conversation: _Conversation, turn: _Turn, position: int, question: str
+) -> bytes:
+    """Return what a turn states as a line; `question` is the one that it answers, if it is an answer."""
+    is_answer = turn.model is not None
+    stated = statements(turn.text, of_person=not is_answer)
+    if not stated:
+        return skipped_line("turn that states nothing", turn.left_out)
+    session = conversation.session
+    return line_of(
+        {
+            "source": conversation.source[:1000],
+            "tags": ["conversation", conversation.system.lower()],
+            "id": id_of("conversation", conversation.system, session, turn.id),
+            "content": "\n".join(stated),
+            "cues": cues_of(question) if is_answer else [],
+            "session": session,
+            "author": turn.model,
+            "occurred_at": _time(turn.time) or _time(conversation.began),
+            "position": position,
+            IGNORED: list(turn.left_out),
+        }
+    )
 
 
 def _last_question(text: str) -> str:
@@ -295,36 +315,39 @@ def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
 
 
 def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
-    author, content, metadata = (
-        value if isinstance(value, dict) else {}
-        for value in map(message.get, ("author", "content", "metadata"))
-    )
-    role = author.get("role")
-    recipient = message.get("recipient")
-    if role not in ("user", "assistant") or recipient not in (None, "all"):
+    content = _object(message, "content")
+    metadata = _object(message, "metadata")
+    role = _object(message, "author").get("role")
+    is_of_turn = role in ("user", "assistant")
+    is_for_all = message.get("recipient") in (None, "all")
+    if not (is_of_turn and is_for_all):
         return "message of the system or a tool"
-    if (
-        metadata.get("is_visually_hidden_from_conversation")
-        or content.get("content_type") not in _VISIBLE_TYPES
-    ):
+
+    is_hidden = metadata.get("is_visually_hidden_from_conversation")
+    if is_hidden or content.get("content_type") not in _VISIBLE_TYPES:
         return "message that is not shown"
+
     text = _chatgpt_text(content)
     if not text.strip():
         return "turn without text"
+    left_out = []
+    if metadata.get("attachments"):
+        left_out.append("attachments")
+    if _has_images(content):
+        left_out.append("images")
+    model = "ChatGPT" if role == "assistant" else None
+    return _Turn(id_, text, message.get("create_time"), model, tuple(left_out))
+
+
+def _object(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = record.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _has_images(content: Mapping[str, Any]) -> bool:
     parts = content.get("parts")
-    has_images = isinstance(parts, list) and any(
+    return isinstance(parts, list) and any(
         isinstance(part, dict) and "text" not in part for part in parts
-    )
-    left_out = [
-        *(["attachments"] if metadata.get("attachments") else []),
-        *(["images"] if has_images else []),
-    ]
-    return _Turn(
-        id_,
-        text,
-        message.get("create_time"),
-        "ChatGPT" if role == "assistant" else None,
-        tuple(left_out),
     )
 
 
@@ -340,7 +363,7 @@ def _chatgpt_text(content: Mapping[str, Any]) -> str:
 
 
 # The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
-_VISIBLE_TYPES = frozenset({"text", "multimodal_text", None})
+_VISIBLE_TYPES = ("text", "multimodal_text", None)
 
 
 def _branch(parents: dict[str, Any], leaf: object) -> list[str]:

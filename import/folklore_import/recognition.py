@@ -235,10 +235,9 @@ def _json_format(document: Any, record: dict[str, Any]) -> str | None:
         return None
     if is_listed and _is_text(record, "content_hash"):
         return "mcp-memory-service"
-    is_open_memory = (
-        isinstance(document, dict) and "user" in document and "apps" in document
-    )
-    if is_open_memory or {"state", "app", "categories"} <= record.keys():
+    if _document_has("user", "apps")(document, record):
+        return "mem0"  # the backup of OpenMemory
+    if {"state", "app", "categories"} <= record.keys():
         return "mem0"
     return None
 

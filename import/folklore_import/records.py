@@ -78,15 +78,18 @@ class ForeignFields:
         return [tag for name in names for tag in self._tags_of(name)]
 
     def _tags_of(self, name: str) -> list[str]:
-        value = decoded_json(self._record.get(name))
-        entries = value.split(",") if isinstance(value, str) else value
+        entries = decoded_json(self._record.get(name))
+        if isinstance(entries, str):
+            entries = entries.split(",")
         if not isinstance(entries, list):
             return []
         words = [_word(entry) for entry in entries]
-        fits = all(word is not None and len(word) <= _TAG_CHARACTERS for word in words)
-        if fits and len(words) <= _MOST_TAGS:
+        are_tags = all(word is not None for word in words)
+        tags = [word for word in words if word]
+        are_short = all(len(tag) <= _TAG_CHARACTERS for tag in tags)
+        if are_tags and are_short and len(words) <= _MOST_TAGS:
             self._used.add(name)
-        return [word[:_TAG_CHARACTERS] for word in words if word][:_MOST_TAGS]
+        return [tag[:_TAG_CHARACTERS] for tag in tags[:_MOST_TAGS]]
 
     def object(self, name: str) -> dict[str, Any] | None:
         """Return an object, which may be a text in JSON."""
@@ -150,21 +153,21 @@ def _mem0_records(document: Any) -> list[Any]:
     user = document["user"].get("user_id")
     apps = _names_by_id(document.get("apps"))
     categories = _names_by_id(document.get("categories"))
-    return [
-        _with_names(record, user, apps, categories)
-        if isinstance(record, dict)
-        else record
-        for record in listed(document)
-    ]
+    records = listed(document)
+    for index, record in enumerate(records):
+        if isinstance(record, dict):
+            records[index] = _with_names(record, user, apps, categories)
+    return records
 
 
 def _names_by_id(entries: Any) -> dict[str, str]:
-    entries = entries if isinstance(entries, list) else []
-    return {
-        str(entry["id"]): str(entry["name"])
-        for entry in entries
-        if isinstance(entry, dict) and entry.get("id") and entry.get("name")
-    }
+    names: dict[str, str] = {}
+    if not isinstance(entries, list):
+        return names
+    for entry in entries:
+        if isinstance(entry, dict) and entry.get("id") and entry.get("name"):
+            names[str(entry["id"])] = str(entry["name"])
+    return names
 
 
 def _with_names(

@@ -88,10 +88,9 @@ def origin_of(
     root = repository_root(folder)
     if personal or namespace == names.DEFAULT or not path.is_relative_to(root):
         # As a digest: others who read the memories need not know the names of this machine and its folders.
-        place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[
-            :8
-        ]
-        return folder, f"{form} {author}:{place}"
+        name = os.fsencode(f"{platform.node()}:{folder}")
+        digest = hashlib.sha256(name).hexdigest()[:8]
+        return folder, f"{form} {author}:{digest}"
     # As earlier versions named it, so that a repeated import finds what they stored.
     return root, f"{form} {names.former(namespace) or namespace}"
 
@@ -102,33 +101,40 @@ def rule_targets(path: Path, options: Options) -> Iterator[Target]:
     base, origin = origin_of("rules", path, options.author)
     if path.name == ".claude" and path.parent.is_relative_to(base):
         path = path.parent
-    if pages := _rule_pages(path, base, origin, personal=False):
-        folder = path if path.is_dir() else path.parent
-        namespace = project_namespace(folder, options.remote)
-        in_repository = namespace != names.DEFAULT
-        reason = "" if in_repository else f"{path} is in no git repository"
-        yield page_target(path, namespace if in_repository else None, pages, reason)
+    pages = _rule_pages(path, base, origin, personal=False)
+    if pages is not None:
+        yield _target_of_repository(path, pages, options)
+
     base, origin = origin_of("rules", path, options.author, personal=True)
-    if pages := _rule_pages(path, base, origin, personal=True):
-        yield page_target(
-            f"{path} ({page_files.PERSONAL_RULES})" if path.is_dir() else path,
-            options.private,
-            pages,
-        )
+    pages = _rule_pages(path, base, origin, personal=True)
+    if pages is not None:
+        source = str(path)
+        if path.is_dir():
+            source = f"{path} ({page_files.PERSONAL_RULES})"
+        yield page_target(source, options.private, pages)
+
+
+def _target_of_repository(path: Path, pages: Pages, options: Options) -> Target:
+    folder = path if path.is_dir() else path.parent
+    namespace = project_namespace(folder, options.remote)
+    if namespace == names.DEFAULT:
+        return page_target(path, None, pages, f"{path} is in no git repository")
+    return page_target(path, namespace, pages)
 
 
 def _rule_pages(path: Path, base: Path, origin: str, *, personal: bool) -> Pages | None:
+    """Return the rules in a folder, or in one file, None if there are none."""
+    files: list[PageFile] = []
     if path.is_dir():
         files = list(page_files.rule_files(path, personal=personal))
-    else:
-        if personal == (path.name == page_files.PERSONAL_RULES):
-            files = [PageFile(path, path.name)]
-        else:
-            files = []
-    files = [
+    elif personal == (path.name == page_files.PERSONAL_RULES):
+        files = [PageFile(path, path.name)]
+    if not files:
+        return None
+    named = [
         replace(file, name=file.path.relative_to(base).as_posix()) for file in files
     ]
-    return Pages("rules", origin, files, path_below(path, base)) if files else None
+    return Pages("rules", origin, named, path_below(path, base))
 
 
 def git_targets(path: Path, options: Options) -> Iterator[Target]:
@@ -143,28 +149,23 @@ def git_targets(path: Path, options: Options) -> Iterator[Target]:
             f"{path} is in no git repository.",
             hint="Run it in one, or name its folder.",
         )
-    if commits := commit_lines(root):
-        titles = tuple(
-            json.loads(line)["content"].partition("\n")[0] for line in commits
-        )
+    commits = commit_lines(root)
+    if commits:
+        contents = [json.loads(line)["content"] for line in commits]
+        titles = tuple(content.partition("\n")[0] for content in contents)
         yield Target(
             "git log", namespace, numbered(commits), len(titles), titles=titles
         )
+
     decisions = page_files.decision_files(root)
     contributing = page_files.contributing_files(root)
     if decisions:
-        pages = Pages(
-            "decisions",
-            f"decisions {namespace}",
-            decisions,
-            page_files.DECISION_FOLDERS,
-        )
+        origin = f"decisions {namespace}"
+        folders = page_files.DECISION_FOLDERS
+        pages = Pages("decisions", origin, decisions, folders)
         yield page_target("decision records", namespace, pages)
     if contributing:
-        pages = Pages(
-            "rules",
-            f"contributing {namespace}",
-            contributing,
-            [file.name for file in contributing],
-        )
+        origin = f"contributing {namespace}"
+        file_names = [file.name for file in contributing]
+        pages = Pages("rules", origin, contributing, file_names)
         yield page_target(contributing[0].name, namespace, pages)
