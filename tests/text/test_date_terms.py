@@ -5,7 +5,7 @@ from datetime import date
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.text.dates.date_terms import date_terms, pieces_with_dates
+from folklore.text.dates.date_terms import date_terms, tokens_with_dates
 
 
 @pytest.mark.parametrize(
@@ -70,4 +70,4 @@ def test_every_text_gives_terms_with_valid_weights(text: str) -> None:
     ],
 )  # fmt: skip
 def test_pieces_that_name_a_date_are_found(query: str, positions: set[int]) -> None:
-    assert pieces_with_dates(query.split()) == positions
+    assert tokens_with_dates(query.split()) == positions

@@ -15,7 +15,7 @@ from folklore.text.hooks.injected import (
     encoded,
     without_blocks,
 )
-from folklore.text.hooks.marks import json_text, mark_places
+from folklore.text.hooks.marks import json_text, mark_indexes
 from tests.linear_time import assert_linear_time
 
 PIECES = [
@@ -139,7 +139,7 @@ def test_json_of_a_tool_spells_their_bracket_and_means_the_same(mark: str) -> No
 
     assert json.loads(text) == value
     assert mark not in text
-    assert mark_places(json.loads(text)["memories"][0]["content"])
+    assert mark_indexes(json.loads(text)["memories"][0]["content"])
 
 
 @pytest.mark.parametrize(
@@ -170,9 +170,9 @@ def test_what_stands_before_an_escaped_mark_is_none_that_reaches_beyond_it(
 ) -> None:
     shown = encoded(text)
 
-    assert mark_places(shown) == []
+    assert mark_indexes(shown) == []
     assert encoded(shown) == shown
-    assert mark_places(json_text(text)) == []
+    assert mark_indexes(json_text(text)) == []
 
 
 @given(st.lists(st.sampled_from([*PIECES, *MARKS, "\ufdd0", '"', "\\"])).map("".join))

@@ -37,14 +37,12 @@ def maximal_marginal_relevance(
     picked: list[tuple[int, float]] = []
     while len(picked) < min(limit, len(relevance)):
         value = trade_off * relevance - (1.0 - trade_off) * redundancy
-        value[[place for place, _ in picked]] = -np.inf
+        value[[index for index, _ in picked]] = -np.inf
         best = int(value.argmax())
-        if not picked:
-            nearest = similarity[best]
-        else:
-            nearest = np.maximum(redundancy, similarity[best])
+        to_best = similarity[best].astype(np.float64)
+        is_first = not picked
         picked.append((best, float(redundancy[best])))
-        redundancy = np.asarray(nearest, dtype=np.float64)
+        redundancy = to_best if is_first else np.maximum(redundancy, to_best)
     return picked
 
 
@@ -64,19 +62,21 @@ def discounted_relevance(
     `relevance` (n,) of any scale; `similarity` (n, n), cosines. Returns (index, redundancy) in the order picked; equal
     values go to the lower index. A trade-off of 1 keeps the order.
     """
-    count = len(relevance)
+    count = min(limit, len(relevance))
     repeated = np.clip((similarity - SIMILAR) / RANGE, 0.0, 1.0)
     # Most answers repeat nothing: then only the diagonal is above 0.
-    distinct = int(np.count_nonzero(repeated)) == int(
-        np.count_nonzero(repeated.diagonal())
+    repeats_nothing = np.count_nonzero(repeated) == np.count_nonzero(
+        repeated.diagonal()
     )
-    if trade_off >= 1.0 or (distinct and bool((relevance[:-1] >= relevance[1:]).all())):
-        return [(place, 0.0) for place in range(min(limit, count))]
-    redundancy = np.zeros(count)
+    is_best_first = bool((relevance[:-1] >= relevance[1:]).all())
+    if trade_off >= 1.0 or (repeats_nothing and is_best_first):
+        return [(index, 0.0) for index in range(count)]
+
+    redundancy = np.zeros(len(relevance))
     picked: list[tuple[int, float]] = []
-    while len(picked) < min(limit, count):
+    while len(picked) < count:
         value = relevance * trade_off**redundancy
-        value[[place for place, _ in picked]] = -np.inf
+        value[[index for index, _ in picked]] = -np.inf
         best = int(value.argmax())
         picked.append((best, float(redundancy[best])))
         redundancy += repeated[best]
@@ -95,27 +95,28 @@ def group_near_duplicates(
     the same order, articles left out. Only texts of the same opening are compared. Vectors take no part: an average of
     word vectors does not distinguish before from after, nor on from off, and a decision must not hide its reversal.
     """
-    openings = Counter(map(opening_of, order))
+    counts = Counter(map(opening_of, order))
     groups: dict[Hashable, list[Id]] = {}
     for id_ in order:
-        alone = openings[opening_of(id_)] == 1
-        key = (
-            ()
-            if alone
-            else tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
-        )
+        key: Hashable = ()
+        if counts[opening_of(id_)] > 1:
+            key = tuple(word for word in words(text_of(id_)) if word not in _ARTICLES)
         groups.setdefault(key or (id_,), []).append(id_)
-    newest = [
-        sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids
-        for ids in groups.values()
-    ]
-    return {ids[0]: ids[1:] for ids in newest}
+
+    others_by_newest: dict[Id, list[Id]] = {}
+    for ids in groups.values():
+        if len(ids) > 1:
+            ids.sort(key=time_of, reverse=True)
+        others_by_newest[ids[0]] = ids[1:]
+    return others_by_newest
 
 
 def opening(plain: str) -> str:
     """Return the first words of a plain text, articles left out: the same for all near-duplicates."""
-    first = plain.split(maxsplit=4 * _OPENING)[: 4 * _OPENING]
-    return " ".join([word for word in first if word not in _ARTICLES][:_OPENING])
+    most = 4 * _OPENING  # articles among them
+    first = plain.split(maxsplit=most)[:most]
+    without_articles = [word for word in first if word not in _ARTICLES]
+    return " ".join(without_articles[:_OPENING])
 
 
 def share_words(one: Set[str], other: Set[str], least: float) -> bool:
@@ -129,14 +130,14 @@ def newest_first(order: Sequence[Key], newer: Mapping[Key, Sequence[Key]]) -> li
 
     `newer` has for an id the newer ones on its subject, newest first; those that `order` does not have are inserted.
     """
-    placed: dict[Key, None] = {}
+    result: dict[Key, None] = {}
 
-    def place(id_: Key) -> None:
-        if id_ not in placed:
+    def add(id_: Key) -> None:
+        if id_ not in result:
             for other in newer.get(id_, ()):
-                place(other)
-            placed[id_] = None
+                add(other)
+            result[id_] = None
 
     for id_ in order:
-        place(id_)
-    return list(placed)
+        add(id_)
+    return list(result)

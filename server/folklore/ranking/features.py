@@ -32,6 +32,8 @@ from folklore.ranking.weights import SIGNALS, Ranking
 _LOWEST_PRIORITY = 4
 # The value of a rating that a memory lacks.
 _NEUTRAL = 0.5
+# In place of 0 as a divisor.
+_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -87,6 +89,10 @@ class Pool:
         """The cosine (n,) of the text or the cues, whichever is greater."""
         return self.nearer_by_cues(self.cosines)
 
+    def above_unrelated(self, cosines: Any) -> Any:
+        """Return cosines on a scale on which that of an unrelated text is 0."""
+        return (cosines - self.unrelated) / (1.0 - self.unrelated)
+
     def nearer_by_cues(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return cosines (n,), those of the cues where they are greater."""
         if self.cues is None:
@@ -111,26 +117,26 @@ class Pool:
     @cached_property
     def around(self) -> NDArray[np.bool_]:
         """The words (n, words) that only a direct neighbour holds."""
-        padded = np.concatenate([self.anywhere, np.zeros_like(self.anywhere[:1])])
-        found: NDArray[np.bool_] = (
-            padded[self.beside[:, :2]].any(axis=1) & ~self.anywhere
+        of_direct_neighbours = _with_zeros(self.anywhere)[self.beside[:, :2]]
+        only_there: NDArray[np.bool_] = (
+            of_direct_neighbours.any(axis=1) & ~self.anywhere
         )
         if self.cues is None:
-            return found
-        return found & ~self.cues.matches
+            return only_there
+        return only_there & ~self.cues.matches
 
     @cached_property
     def dense_ranks(self) -> NDArray[np.int64]:
-        """The number of candidates (n,) of a greater cosine; -1 for those without a vector."""
+        """The number of candidates (n,) with a greater cosine; -1 for those without a vector."""
         return np.where(self.nearest != 0.0, _ranks(self.nearest), -1)
 
     @cached_property
     def reciprocal(self) -> NDArray[np.float64]:
         """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
-        near = np.where(self.dense_ranks < LEAST_FETCHED, cosine_rank(self), 0.0)
-        return (
-            _reciprocal(np.where(self.keyword > 0.0, _ranks(self.keyword), -1)) + near
-        )
+        keyword_ranks = np.where(self.keyword > 0.0, _ranks(self.keyword), -1)
+        among_first = self.dense_ranks < LEAST_FETCHED
+        by_cosine = np.where(among_first, cosine_rank(self), 0.0)
+        return _reciprocal(keyword_ranks) + by_cosine
 
 
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
@@ -139,10 +145,10 @@ def keyword_excess(pool: Pool) -> NDArray[np.float64]:
     The least score of a full list serves for it; a shorter list has every memory with a score.
     """
     scores = pool.keyword[pool.keyword > 0.0]
-    base = float(scores.min()) if len(scores) >= pool.fetched else 0.0
-    return np.maximum(pool.keyword - base, 0.0) / max(
-        float(scores.max(initial=0.0)) - base, 1e-9
-    )
+    is_full = len(scores) >= pool.fetched
+    base = float(scores.min()) if is_full else 0.0
+    greatest = float(scores.max(initial=0.0)) - base
+    return np.maximum(pool.keyword - base, 0.0) / max(greatest, _TINY)
 
 
 def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
@@ -150,16 +156,17 @@ def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
 
     A text that is near to many others is near to most questions (Conneau and others 2018, section 2.3, for one side).
     """
-    cosines = pool.vectors @ pool.vectors.T
-    np.fill_diagonal(cosines, -1.0)
-    count = min(NEAREST, len(cosines) - 1)
+    to_each_other = pool.vectors @ pool.vectors.T
+    np.fill_diagonal(to_each_other, -1.0)
+    count = min(NEAREST, len(to_each_other) - 1)
     if count > 0:
-        density = -np.partition(-cosines, count)[:, :count].mean(axis=1)
+        nearest_others = -np.partition(-to_each_other, count)[:, :count]
+        density = nearest_others.mean(axis=1)
     else:
         density = pool.unrelated
-    values = 2.0 * pool.nearest - (density - pool.unrelated) / (1.0 - pool.unrelated)
+    values = 2.0 * pool.nearest - pool.above_unrelated(density)
     values = np.where(pool.nearest != 0.0, np.maximum(values, 0.0), 0.0)
-    return values / max(float(values.max(initial=0.0)), 1e-9)
+    return values / max(float(values.max(initial=0.0)), _TINY)
 
 
 def cosine_rank(pool: Pool) -> NDArray[np.float64]:
@@ -191,27 +198,24 @@ def sequence(pool: Pool) -> NDArray[np.float64]:
     return _share(pool.in_sequence, pool.pairs)
 
 
-def neighbours(pool: Pool, places: slice = slice(2)) -> NDArray[np.float64]:
+def neighbours(pool: Pool, columns: slice = slice(2)) -> NDArray[np.float64]:
     """Return the reciprocal ranks of the neighbours, less for a long text and for one that asks.
 
-    They are those of these columns of `beside`: one place away unless others are given.
+    They are those of these columns of `beside`: the direct ones unless others are given.
     """
-    nearby: NDArray[np.float64] = np.append(pool.reciprocal, 0.0)[
-        pool.beside[:, places]
-    ].sum(axis=1)
-    return (
-        nearby
-        * (LONG / np.maximum(pool.lengths, LONG))
-        * np.where(pool.asks, ASKING, 1.0)
-    )
+    of_neighbours = _with_zeros(pool.reciprocal)[pool.beside[:, columns]]
+    nearby: NDArray[np.float64] = of_neighbours.sum(axis=1)
+    less_for_long = LONG / np.maximum(pool.lengths, LONG)
+    less_for_asking = np.where(pool.asks, ASKING, 1.0)
+    return nearby * less_for_long * less_for_asking
 
 
 def relations(pool: Pool) -> NDArray[np.float64]:
     """Return the reciprocal ranks of related candidates, times the strength of the relation."""
-    found = np.zeros(len(pool.keyword))
-    for of, other, strength in pool.related:
-        found[of] += strength * pool.reciprocal[other]
-    return found
+    values = np.zeros(len(pool.keyword))
+    for row, related_row, strength in pool.related:
+        values[row] += strength * pool.reciprocal[related_row]
+    return values
 
 
 def letters_held(pool: Pool) -> NDArray[np.float64]:
@@ -233,21 +237,21 @@ def meaning(pool: Pool) -> NDArray[np.float64]:
     """Return the cosine of the question with the memory and half of its direct neighbours."""
     if pool.question is None:
         return np.zeros(len(pool.keyword))
-    padded = np.concatenate([pool.vectors, np.zeros_like(pool.vectors[:1])])
-    joined = pool.vectors + BESIDE * (
-        padded[pool.beside[:, 0]] + padded[pool.beside[:, 1]]
-    )
-    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
-    cosines: NDArray[np.float64] = (joined @ pool.question / lengths).astype(float)
-    of_text: NDArray[np.float64] = (cosines - pool.unrelated) / (1.0 - pool.unrelated)
-    return pool.nearer_by_cues(of_text)
+    padded = _with_zeros(pool.vectors)
+    before = padded[pool.beside[:, 0]]
+    after = padded[pool.beside[:, 1]]
+    vectors = pool.vectors + BESIDE * (before + after)
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    cosines = vectors @ pool.question / np.maximum(lengths, _TINY)
+    return pool.nearer_by_cues(pool.above_unrelated(cosines.astype(float)))
 
 
 def unnamed(pool: Pool) -> NDArray[np.float64]:
     """Return 1 if the question has names, and neither the text nor a direct neighbour holds one."""
     if not pool.names.any():
         return np.zeros(len(pool.keyword))
-    return np.where((pool.held | pool.around)[:, pool.names].any(axis=1), 0.0, 1.0)
+    names_held = (pool.held | pool.around)[:, pool.names]
+    return np.where(names_held.any(axis=1), 0.0, 1.0)
 
 
 def cue_cosine(pool: Pool) -> NDArray[np.float64]:
@@ -294,7 +298,7 @@ RELEVANCE: Mapping[str, tuple[Feature, str]] = {
     "context": (context, "neighbours"),
     "sequence": (sequence, "exact"),
     "neighbours": (neighbours, "neighbours"),
-    "neighbours beyond": (partial(neighbours, places=slice(2, 4)), "neighbours"),
+    "neighbours beyond": (partial(neighbours, columns=slice(2, 4)), "neighbours"),
     "cue coverage": (cue_coverage, "keyword"),
     "cue cosine": (cue_cosine, "dense"),
 }
@@ -327,6 +331,11 @@ def _reciprocal(ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     return np.where(ranks >= 0, 1.0 / (1.0 + ranks / RANK), 0.0)
 
 
+def _with_zeros(rows: NDArray[Any]) -> NDArray[Any]:
+    """Return rows with one of zeros at the end, where the index -1 of a missing neighbour finds it."""
+    return np.concatenate([rows, np.zeros_like(rows[:1])])
+
+
 def _share(values: NDArray[np.float64], total: float) -> NDArray[np.float64]:
     if total > 0:
         return values / total
@@ -337,20 +346,20 @@ def signals_of(
     ranking: Ranking,
     pool: Pool,
     rows: Sequence[Any],
-    pieces: Sequence[str],
+    tokens: Sequence[str],
     now: datetime,
 ) -> Parts:
     """Return the signals (n,) of the memories `rows` that have a weight, each times its weight."""
     parts: Parts = {}
-    words = frozenset(piece.strip(".,;:!?").casefold() for piece in pieces)
+    words = frozenset(token.strip(".,;:!?").casefold() for token in tokens)
+    half_life = ranking.signals.half_life
     for name in SIGNALS:
-        if (weight := float(getattr(ranking.signals, name))) > 0:
-            values = [
-                _signal(name, row, words, now, ranking.signals.half_life)
-                for row in rows
-            ]
-            if any(value is not None for value in values):
-                parts[name] = np.array([value or 0.0 for value in values]) * weight
+        weight = float(getattr(ranking.signals, name))
+        if weight <= 0:
+            continue
+        values = [_signal(name, row, words, now, half_life) for row in rows]
+        if any(value is not None for value in values):
+            parts[name] = np.array([value or 0.0 for value in values]) * weight
     if pool.related:
         parts["relations"] = relations(pool) * (RELATED * ranking.relations)
     return parts
@@ -363,19 +372,23 @@ def _signal(
     if name == "recency":
         return recency(row["last_recalled_at"] or row["created_at"], now, half_life)
     if name == "tags":
-        parts = {
-            part
-            for tag in row["tags"]
-            for part in (tag, *tag.replace("/", ":").split(":"))
-        }
-        return len(words & parts) / max(len(words), 1) if parts else None
-    if (value := row[name]) is None:
+        return _share_in_tags(words, row["tags"])
+    rating = row[name]
+    if rating is None:
         return None
-    return (
-        (_LOWEST_PRIORITY - value) / (_LOWEST_PRIORITY - 1)
-        if name == "priority"
-        else float(value)
-    ) - _NEUTRAL
+    if name == "priority":
+        rating = (_LOWEST_PRIORITY - rating) / (_LOWEST_PRIORITY - 1)
+    return float(rating) - _NEUTRAL
+
+
+def _share_in_tags(words: frozenset[str], tags: Sequence[str]) -> float | None:
+    """Return the share of words that are tags or levels of tags, None without tags."""
+    if not tags:
+        return None
+    names = set(tags)
+    for tag in tags:
+        names.update(tag.replace("/", ":").split(":"))
+    return len(words & names) / max(len(words), 1)
 
 
 def recency(used_at: datetime, now: datetime, half_life: timedelta) -> float:

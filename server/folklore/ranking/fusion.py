@@ -33,7 +33,7 @@ def reranked(
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Sort the first len(scores) of n candidates by a reranker's scores of any scale; the others stay behind them.
 
-    `relevance` (n,) is best first. Returns the places in their new order, and the relevance in that order: the reranked
+    `relevance` (n,) is best first. Returns the indexes in their new order, and the relevance in that order: the reranked
     candidates divide their former range in proportion to their scores, so that diversity treats them as before. Equal
     scores keep their order; if all are equal, nothing changes.
     """
@@ -46,13 +46,12 @@ def reranked(
     low = float(scores.min())
     high = float(scores.max())
     shares = (scores[order] - low) / (high - low)
-
     top = float(relevance[0])
     bottom = float(relevance[count - 1])
     of_reranked = bottom + (top - bottom) * shares
 
-    rest = range(count, len(relevance))
-    return [*order, *rest], np.concatenate([of_reranked, relevance[count:]])
+    others = range(count, len(relevance))
+    return [*order, *others], np.concatenate([of_reranked, relevance[count:]])
 
 
 def leads(
@@ -66,7 +65,8 @@ def leads(
         lead = np.full(len(relevance), ALONE)
     else:
         second, first = np.sort(relevance)[-2:]
-        lead = relevance - np.where(relevance < first, first, second)
+        best_other = np.where(relevance < first, first, second)
+        lead = relevance - best_other
     capped: NDArray[np.float64] = np.minimum(lead, LEAD_WITH_CUES)
     return np.where(cued, capped, lead)
 
@@ -75,5 +75,4 @@ def best_first(
     scores: Mapping[Ordered, float], second: Mapping[Ordered, float]
 ) -> list[Ordered]:
     """Return the ids by descending score, then second score, then ascending id: one question has one answer."""
-    keyed = ((-value, -second.get(id_, 0.0), id_) for id_, value in scores.items())
-    return [id_ for *_, id_ in sorted(keyed)]
+    return sorted(scores, key=lambda id_: (-scores[id_], -second.get(id_, 0.0), id_))

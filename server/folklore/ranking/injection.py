@@ -55,20 +55,17 @@ def forms(
     `ignored` are those that were given several times without a use, `cued` those with cues, which are this `share` of
     what was found. Recall knows none of this.
     """
+    facts = list(zip(confidences, ignored, cued, strict=True))
     if not any(
-        is_worth_whole(confidence, with_cues, share)
-        for confidence, with_cues in zip(confidences, cued, strict=True)
+        is_worth_whole(value, with_cues, share) for value, _, with_cues in facts
     ):
-        return [None] * len(confidences)
+        return [None] * len(facts)
+
     results: list[Form | None] = []
-    for confidence, unused, with_cues in zip(confidences, ignored, cued, strict=True):
-        is_whole = (
-            is_worth_whole(confidence, with_cues, share)
-            and not unused
-            and results.count("full") < _MOST_FULL
-        )
-        least = line_of(LIKELY_WITH_CUES, LIKELY, with_cues, share)
-        if is_whole:
+    for confidence, is_ignored, with_cues in facts:
+        least = least_confidence(LIKELY_WITH_CUES, LIKELY, with_cues, share)
+        may_be_whole = is_worth_whole(confidence, with_cues, share) and not is_ignored
+        if may_be_whole and results.count("full") < _MOST_FULL:
             results.append("full")
         elif confidence >= least and results.count("headline") < _MOST_HEADLINES:
             results.append("headline")
@@ -79,13 +76,17 @@ def forms(
 
 def is_worth_whole(confidence: float, with_cues: bool, share: float) -> bool:
     """Return whether a memory is worth the tokens of a whole note, where this share of what was found has cues."""
-    return confidence >= line_of(FULL_WITH_CUES, FULL_WITHOUT, with_cues, share)
+    least = least_confidence(FULL_WITH_CUES, FULL_WITHOUT, with_cues, share)
+    return confidence >= least
 
 
-def line_of(cued: float, uncued: float, with_cues: bool, share: float) -> float:
+def least_confidence(
+    cued: float, uncued: float, with_cues: bool, share: float
+) -> float:
     """Return the least confidence of a memory, with cues or without, where this share of what was found has cues.
 
-    The more memories say when they are needed, the less likely is one that does not: its line lies between both.
+    `cued` and `uncued` are those where all have cues, and none has. The more memories say when they are needed, the less
+    likely is one that does not: its least confidence lies between both.
     """
     if with_cues:
         return cued
@@ -101,15 +102,25 @@ def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> flo
     """
     if path in paths or _writes_path(text, path):
         return shared + CONCERNED
-    folder, _, name = path.rpartition("/")
-    near = (
-        "." in name
-        and re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
-    ) or any(
-        path.startswith(f"{other}/") or (folder and other.rpartition("/")[0] == folder)
-        for other in paths
-    )
-    return shared + (_FOLDER if near else 0.0)
+    if _writes_name(text, path) or any(_is_near(path, other) for other in paths):
+        return shared + _FOLDER
+    return shared
+
+
+def _writes_name(text: str, path: str) -> bool:
+    """Return whether a text has the name of a file without its folder; not that of a file without an ending."""
+    _, _, name = path.rpartition("/")
+    if "." not in name:
+        return False
+    return re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def _is_near(path: str, other: str) -> bool:
+    """Return whether another path is a folder above a file, or in the folder of the file, which is not the root."""
+    folder, _, _ = path.rpartition("/")
+    other_folder, _, _ = other.rpartition("/")
+    is_above = path.startswith(f"{other}/")
+    return is_above or (folder != "" and folder == other_folder)
 
 
 def _writes_path(text: str, path: str) -> bool:

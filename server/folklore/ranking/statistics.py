@@ -23,18 +23,17 @@ def lexeme_weights(
     """
     weights: dict[str, float] = {}
     postings = 0
-    for lexeme, count in sorted(
-        documents.items(), key=lambda entry: (entry[1], entry[0])
-    ):
+    greatest = 0.0
+    for lexeme in sorted(documents, key=lambda lexeme: (documents[lexeme], lexeme)):
+        count = documents[lexeme]
         if count == 0:
             continue
         postings += count
         if weights and postings > budget:
             break
         weight = inverse_document_frequency(count, max(total, count))
-        if postings > _MANY_POSTINGS and weight < _LEAST_SHARE * max(
-            weights.values(), default=0.0
-        ):
+        if postings > _MANY_POSTINGS and weight < _LEAST_SHARE * greatest:
             break
         weights[lexeme] = weight
+        greatest = max(greatest, weight)
     return weights

@@ -1,4 +1,4 @@
-"""Whether two memories are on one subject, so that the newer may replace the older.
+"""Comparison of the subjects of two memories: of two on one subject the newer may replace the older.
 
 A decision and its reversal share the thing that they decide, in their texts or in the cues that say when they are
 needed. Of 24 reversed pairs of four projects, 22 to 24 lie above the line, by either model, and of other memories one
@@ -23,7 +23,8 @@ REPLACED = 0.85
 # letters of their cues that both hold: then they are needed in the same situation. Of the
 # pairs above, all but one that do not name the subject have both; no other pair of a project
 # has more than .99 or .24, by either model.
-_NEARLY_SAME, _SAME_NEED = 1.0, 0.25
+_NEARLY_SAME = 1.0
+_SAME_NEED = 0.25
 # A word weighs its letters beyond the second, up to so many: short words are common in every language.
 _SHORTEST = 2
 _LONGEST = 8
@@ -32,10 +33,8 @@ _LONGEST = 8
 @lru_cache(2_000)
 def subject_words(content: str, cues: Sequence[str] = ()) -> frozenset[str]:
     """Return the words of a text and its cues that say what it is about."""
-    texts = (content, *cues)
-    return frozenset(
-        word for text in texts for word in separated(text) if len(word) > _SHORTEST
-    )
+    words = separated("\n".join((content, *cues)))
+    return frozenset(word for word in words if len(word) > _SHORTEST)
 
 
 def likeness(cosine: float, one: frozenset[str], other: frozenset[str]) -> float:
@@ -54,7 +53,9 @@ def names_subject(older: str, cues: Sequence[str], newer: frozenset[str]) -> boo
     but the cues of each name the service. Without cues nothing says which words matter.
     """
     subject = subject_words(older) & subject_words("", tuple(cues))
-    return bool(subject) and 2 * _letters(subject & newer) >= _letters(subject)
+    if not subject:
+        return False
+    return 2 * _letters(subject & newer) >= _letters(subject)
 
 
 def is_replaced(

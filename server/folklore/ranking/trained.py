@@ -37,24 +37,24 @@ class Weights:
         Features of cues are left out where no candidate has any.
         """
         absent = _absent(pool)
-        return {
-            name: feature(pool) * self.relevance[name]
-            for name, (feature, _) in RELEVANCE.items()
-            if name in self.relevance and name not in absent
-        }
+        products = {}
+        for name, (feature, _) in RELEVANCE.items():
+            if name in self.relevance and name not in absent:
+                products[name] = feature(pool) * self.relevance[name]
+        return products
 
     def confidence_of(self, pool: Pool) -> NDArray[np.float64]:
         """Return the probability (n,) that a memory answers the question, estimated from the two alone.
 
         It is the same whatever else is stored, so answers of several scopes can be compared by it.
         """
-        total = np.full(len(pool.keyword), self.confidence["bias"])
+        log_odds = np.full(len(pool.keyword), self.confidence["bias"])
         absent = _absent(pool)
         for name, weight in self.confidence.items():
             if name != "bias" and name not in absent:
-                total += weight * CONFIDENCE[name](pool)
-        confidence: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-total))
-        return confidence
+                feature = CONFIDENCE[name]
+                log_odds += weight * feature(pool)
+        return _probability(log_odds)
 
     def scores_of(
         self,
@@ -67,15 +67,15 @@ class Weights:
         `lead` is the relevance minus the greatest one of the other candidates. The score falls along the order: it is
         the greatest of a result's own and of those after it.
         """
-        sums = (
+        log_odds = (
             self.score["relevance"] * relevance
             + self.score["lead"] * lead
             + self.score["bias"]
         )
-        sums += self.score["confidence"] * np.log(confidence / (1.0 - confidence))
-        falling: NDArray[np.float64] = np.maximum.accumulate(
-            (1.0 / (1.0 + np.exp(-sums)))[::-1]
-        )[::-1]
+        odds = confidence / (1.0 - confidence)
+        log_odds += self.score["confidence"] * np.log(odds)
+        last_first = _probability(log_odds)[::-1]
+        falling: NDArray[np.float64] = np.maximum.accumulate(last_first)[::-1]
         return falling
 
     def match_of(self, score: float) -> Match:
@@ -83,6 +83,12 @@ class Weights:
         if score >= self.strong:
             return "strong"
         return "fair" if score >= self.fair else "weak"
+
+
+def _probability(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the logistic function of each value."""
+    probability: NDArray[np.float64] = 1.0 / (1.0 + np.exp(-log_odds))
+    return probability
 
 
 def _absent(pool: Pool) -> Collection[str]:
@@ -95,7 +101,6 @@ def _absent(pool: Pool) -> Collection[str]:
 @cache
 def weights_for(model: str) -> Weights:
     """Return the weights for questions with vectors of a model: "bundled", "contextual", or "none" for words alone."""
-    read: Mapping[str, Any] = json.loads(
-        files("folklore.ranking").joinpath("weights.json").read_text("utf-8")
-    )
-    return Weights(**read["models"][model])
+    text = files("folklore.ranking").joinpath("weights.json").read_text("utf-8")
+    trained: Mapping[str, Any] = json.loads(text)
+    return Weights(**trained["models"][model])

@@ -142,16 +142,14 @@ def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Rankin
 
 def numbers_of(ranking: Ranking) -> dict[str, float]:
     """Return the numbers that `weights` of a request takes, and mmr_lambda and min_score, as this ranking has them."""
-    own = {
-        name: float(getattr(ranking, name))
-        for name in (*SCALES, "relations", "mmr_lambda")
-    }
-    signals = {name: float(getattr(ranking.signals, name)) for name in SIGNALS}
-    return (
-        own
-        | signals
-        | ({} if ranking.min_score is None else {"min_score": ranking.min_score})
-    )
+    numbers = {}
+    for name in (*SCALES, "relations", "mmr_lambda"):
+        numbers[name] = float(getattr(ranking, name))
+    for name in SIGNALS:
+        numbers[name] = float(getattr(ranking.signals, name))
+    if ranking.min_score is not None:
+        numbers["min_score"] = ranking.min_score
+    return numbers
 
 
 def setting_of(ranking: Ranking) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def entries_of(text: str, *, blanks: bool = True) -> list[str]:
     inner = text.strip()
     if _BRACKETS.get(inner[:1]) == inner[-1:]:
         inner = inner[1:-1]
-    separated = _SEPARATORS.split(inner)
-    parts = inner.split() if blanks and len(separated) == 1 else separated
-    entries = (part.strip(_AROUND_ENTRIES) for part in parts)
+    parts = _SEPARATORS.split(inner)
+    if blanks and len(parts) == 1:
+        parts = inner.split()
+    entries = [part.strip(_AROUND_ENTRIES) for part in parts]
     return [entry for entry in entries if entry]

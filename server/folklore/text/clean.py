@@ -89,12 +89,16 @@ def nfc(text: str) -> str:
 
 def normal_form(form: Literal["NFC", "NFKD"], text: str) -> str:
     """Return a text in a Unicode normal form, in time linear in its length."""
-    # too few that are not ASCII
-    if len(text.encode("utf-8", "surrogatepass")) < len(text) + _LONG_RUN:
-        return unicodedata.normalize(form, text)
-    pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
-    pieces[::2] = [unicodedata.normalize(form, piece) for piece in pieces[::2]]
-    return "".join(pieces)
+    bytes_beyond_ascii = len(text.encode("utf-8", "surrogatepass")) - len(text)
+    if bytes_beyond_ascii < _LONG_RUN:
+        return unicodedata.normalize(form, text)  # too few for a long run
+
+    normal = ""
+    end = 0
+    for marks in _LONG_MARK_RUN.finditer(text):
+        normal += unicodedata.normalize(form, text[end : marks.start()]) + marks[0]
+        end = marks.end()
+    return normal + unicodedata.normalize(form, text[end:])
 
 
 def trimmed(text: str) -> str:
@@ -145,32 +149,34 @@ def replace_lone_surrogates(json: bytes) -> bytes:
     """
     if b"\\ud" not in json and b"\\uD" not in json:
         return json
-    return _JSON_SURROGATES.sub(
-        lambda match: rb"\u0000" if match[1] else match[0], json
-    )
+    return _JSON_SURROGATES.sub(_without_lone_surrogate, json)
+
+
+def _without_lone_surrogate(match: re.Match[bytes]) -> bytes:
+    is_lone = match[1] is not None
+    return rb"\u0000" if is_lone else match[0]
 
 
 def _meaningful(run: re.Match[str]) -> str:
     """Return the characters of a run of joiners and selectors that change how its two neighbours are rendered."""
-    text, (start, end) = run.string, run.span()
-    previous = text[start - 1] if start else " "
-    following = text[end] if end < len(text) else " "
-    if not previous.isspace():
-        selector = next((mark for mark in run[0] if mark not in _JOINERS), "")
-    else:
-        selector = ""
-    joiner = next((mark for mark in reversed(run[0]) if mark in _JOINERS), "")
-    return selector + (joiner if joiner and _joins(previous, following, joiner) else "")
+    text = run.string
+    previous = text[max(run.start() - 1, 0) : run.start()] or " "
+    following = text[run.end() : run.end() + 1] or " "
+    joiners = [char for char in run[0] if char in _JOINERS]
+    selectors = [char for char in run[0] if char not in _JOINERS]
+
+    meaningful = ""
+    if selectors and not previous.isspace():
+        meaningful += selectors[0]
+    if joiners and _joins(previous, following, joiners[-1]):
+        meaningful += joiners[-1]
+    return meaningful
 
 
 def _joins(previous: str, following: str, joiner: str) -> bool:
+    """Return whether a joiner changes how the characters on both sides of it are rendered."""
     if _JOINING_SCRIPT.match(previous):
-        return (
-            bool(_JOINING_SCRIPT.match(following))
-            or unicodedata.combining(previous) == _VIRAMA
-        )  # half forms
-    return (
-        joiner == "\u200d"
-        and bool(_EMOJI.match(previous))
-        and bool(_EMOJI.match(following))
-    )
+        makes_half_form = unicodedata.combining(previous) == _VIRAMA
+        return makes_half_form or bool(_JOINING_SCRIPT.match(following))
+    between_emoji = _EMOJI.match(previous) and _EMOJI.match(following)
+    return joiner == "\u200d" and bool(between_emoji)

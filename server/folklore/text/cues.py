@@ -55,8 +55,8 @@ def united(cues: Iterable[str], content: str, most: int) -> tuple[str, ...]:
     words = {cue: set(separated(cue)) for cue in candidates}
     chosen: list[str] = []
     while len(chosen) < most:
-        left = [cue for cue in candidates if cue not in chosen]
-        best = max(left, key=lambda cue: len(words[cue] - known))
+        others = [cue for cue in candidates if cue not in chosen]
+        best = max(others, key=lambda cue: len(words[cue] - known))
         chosen.append(best)
         known |= words[best]
     return tuple(cue for cue in candidates if cue in chosen)
@@ -95,16 +95,16 @@ def with_learned(
     most = FIELDS["cues"].most
     present = [cue for cue in learned if cue in cues]
     removed = [cue for cue in learned if cue not in cues]
-    left = list(cues)
-    if len(left) >= most:
+    others = list(cues)
+    if len(others) >= most:
         if not present:
             return None
-        by_matches = dict(zip(learned, matches, strict=True))
-        least = min(present, key=by_matches.__getitem__)
-        left.remove(least)
-        present.remove(least)
-    kept = removed[-(FIELDS["learned_cues"].most - most) :]
-    return (*left, question), (*kept, *present, question)
+        matches_of = dict(zip(learned, matches, strict=True))
+        least_matching = min(present, key=matches_of.__getitem__)
+        others.remove(least_matching)
+        present.remove(least_matching)
+    latest_removed = removed[-(FIELDS["learned_cues"].most - most) :]
+    return (*others, question), (*latest_removed, *present, question)
 
 
 def _stems(text: str) -> frozenset[str]:

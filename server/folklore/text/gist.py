@@ -27,23 +27,25 @@ def shared_words(texts: Sequence[str]) -> dict[str, float]:
                 spellings.setdefault(folded, Counter())[word] += 1
                 folded_words.add(folded)
         texts_with.update(folded_words)
-    shared = sorted((-count, word) for word, count in texts_with.items() if count > 1)
+    shared = [word for word, count in texts_with.items() if count > 1]
+    shared.sort(key=lambda word: (-texts_with[word], word))
     return {
-        min((-uses, spelling) for spelling, uses in spellings[word].items())[1]: -count
-        / len(texts)
-        for count, word in shared[:_MAX_SHARED_WORDS]
+        _most_frequent(spellings[word]): texts_with[word] / len(texts)
+        for word in shared[:_MAX_SHARED_WORDS]
     }
+
+
+def _most_frequent(spellings: Mapping[str, int]) -> str:
+    """Return the spelling with most uses, of equal ones the first by the alphabet."""
+    return min(spellings, key=lambda spelling: (-spellings[spelling], spelling))
 
 
 def keywords(shared: Mapping[str, float], rarity: Mapping[str, float]) -> list[str]:
     """Return at most eight words with the highest share * rarity; `rarity` (0 or more) is that of the whole corpus."""
     scores = {word: share * rarity.get(word, 0.0) for word, share in shared.items()}
-    return [
-        word
-        for _, word in sorted(
-            (-score, word) for word, score in scores.items() if score > 0
-        )[:_MAX_KEYWORDS]
-    ]
+    candidates = [word for word, score in scores.items() if score > 0]
+    candidates.sort(key=lambda word: (-scores[word], word))
+    return candidates[:_MAX_KEYWORDS]
 
 
 def leading_sentence(text: str) -> str:
@@ -57,10 +59,7 @@ def leading_sentence(text: str) -> str:
 def gist(texts: Sequence[str], words: Sequence[str]) -> str:
     """Return a short text: the keywords of a group, then the leading sentence of each text without repetitions."""
     about = f" about {', '.join(words)}" if words else ""
-    beginnings = dict.fromkeys(leading_sentence(text) for text in texts)
-    return "\n".join(
-        [
-            f"{len(texts)} memories{about}:",
-            *(f"- {line}" for line in beginnings if line),
-        ]
-    )
+    beginnings = dict.fromkeys(map(leading_sentence, texts))
+    lines = [f"{len(texts)} memories{about}:"]
+    lines += [f"- {line}" for line in beginnings if line]
+    return "\n".join(lines)

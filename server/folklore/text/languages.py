@@ -31,14 +31,10 @@ _LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 # Frequent words, for platforms without pycld2. Of languages without a configuration, so that they are not mistaken.
-_ROWS = (
-    Path(__file__)
-    .with_name("frequent_words.txt")
-    .read_text(encoding="utf-8")
-    .splitlines()
-)
-_FREQUENT = {
-    name: frozenset(words.split()) for name, words in (row.split(": ") for row in _ROWS)
+_TABLE = Path(__file__).with_name("frequent_words.txt").read_text(encoding="utf-8")
+_FREQUENT: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, words in re.findall(r"^(.+): (.+)$", _TABLE, re.MULTILINE)
 }
 # Those of every language.
 FREQUENT_WORDS = frozenset[str]().union(*_FREQUENT.values())
@@ -60,7 +56,8 @@ def language(name: str, *, field: str = "language") -> str:
 def detect(text: str) -> str | None:
     """Return the configuration of the language that a text is clearly in; None for code, a few words, or a mixture."""
     tokens = _CODE.sub(" ", text[:_READ]).split()
-    prose = [word for token in tokens if _is_prose(word := token.strip(_AROUND_WORDS))]
+    words = [token.strip(_AROUND_WORDS) for token in tokens]
+    prose = list(filter(_is_prose, words))
     text = " ".join(prose)
     least = _LEAST_WORDS_OF_ASCII if text.isascii() else _LEAST_WORDS
     if len(prose) < max(least, _LEAST_PROSE * len(tokens)):
@@ -71,24 +68,24 @@ def detect(text: str) -> str | None:
         return _of_frequent_words(prose)
     reliable, _, details = pycld2.detect(text, bestEffort=True)
     _, code, share, _ = details[0]
-    clear = (
-        reliable
-        and share >= _LEAST_SHARE
-        and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
-    )
-    return _BY_CODE.get(code) if clear else None
+    is_short_english = code == "en" and len(prose) < _LEAST_WORDS_OF_ENGLISH
+    if not reliable or share < _LEAST_SHARE or is_short_english:
+        return None
+    return _BY_CODE.get(code)
 
 
 def _of_frequent_words(prose: Sequence[str]) -> str | None:
     """Return the language with the most different frequent words in a text: two or more, of six words one."""
     words = {word.lower() for word in prose}
-    (most, name), (second, _) = sorted(
-        ((len(words & some), name) for name, some in _FREQUENT.items()), reverse=True
-    )[:2]
-    clear = most > max(second, 1) and most * 6 >= len(words) and name in LANGUAGES
-    if clear and (name != "english" or len(prose) >= _LEAST_WORDS_OF_ENGLISH):
-        return name
-    return None
+    counts = [(len(words & frequent), name) for name, frequent in _FREQUENT.items()]
+    counts.sort(reverse=True)
+    most, name = counts[0]
+    second, _ = counts[1]
+    is_clear = most > max(second, 1) and most * 6 >= len(words)
+    is_short_english = name == "english" and len(prose) < _LEAST_WORDS_OF_ENGLISH
+    if not is_clear or is_short_english or name not in LANGUAGES:
+        return None
+    return name
 
 
 def _is_prose(word: str) -> bool:

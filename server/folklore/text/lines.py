@@ -45,8 +45,9 @@ class LineReader:
 
     def end(self) -> Iterator[bytes | LongLine]:
         """Yield what no line break ended."""
-        if (whole := self._ended()) is not None:
-            yield whole
+        line = self._ended()
+        if line is not None:
+            yield line
 
     def _add(self, part: bytes) -> None:
         self._rest += part
@@ -67,7 +68,8 @@ class LineReader:
 
 def _id_of(head: bytes, tail: bytes) -> str | int | None:
     """Return the id of a request, which clients write first or last."""
-    if (match := _FIRST.match(head) or _LAST.search(tail)) is None:
+    match = _FIRST.match(head) or _LAST.search(tail)
+    if match is None:
         return None
     try:
         id_: str | int = json.loads(match["id"])

@@ -40,13 +40,13 @@ _VISUAL_STUDIO = re.compile(
     r"(?:[^@]*@)?([^.@]+)\.visualstudio\.com(?::\d+)?", re.IGNORECASE
 )
 _REPOSITORY = "repo:"
-# The host that a name leaves out, and hosts of services with their addresses for ssh.
+# The host that a name leaves out, and hosts of services by their addresses for ssh.
 _DEFAULT_HOST = "github.com"
-_HOSTS = {
-    _DEFAULT_HOST: "ssh.github.com",
-    "gitlab.com": "altssh.gitlab.com",
-    "bitbucket.org": "altssh.bitbucket.org",
-    "dev.azure.com": "ssh.dev.azure.com",
+_HOST_BY_SSH = {
+    "ssh.github.com": _DEFAULT_HOST,
+    "altssh.gitlab.com": "gitlab.com",
+    "altssh.bitbucket.org": "bitbucket.org",
+    "ssh.dev.azure.com": "dev.azure.com",
 }
 _DIGITS = 8
 _DIGESTED = re.compile(rf"(repo:.+)@[0-9a-f]{{{_DIGITS}}}")
@@ -115,20 +115,18 @@ def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, 
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
     requested = name.strip().lower()[:MAX_LENGTH]
     matcher = SequenceMatcher(b=requested, autojunk=False)
-    likely = nlargest(
-        _MAX_ALIGNED,
-        islice(candidates, _MAX_COMPARED),
-        key=lambda other: _similarity(
-            requested, matcher, other, SequenceMatcher.quick_ratio
-        ),
-    )
-    scored = [
-        (_similarity(requested, matcher, other, SequenceMatcher.ratio), other)
-        for other in likely
-    ]
-    similar = sorted(
-        (-score, other) for score, other in scored if score >= _MIN_SIMILARITY
-    )
+
+    def similarity_by_letters(other: str) -> float:
+        return _similarity(requested, matcher, other, SequenceMatcher.quick_ratio)
+
+    compared = islice(candidates, _MAX_COMPARED)
+    likely = nlargest(_MAX_ALIGNED, compared, key=similarity_by_letters)
+    similar = []
+    for other in likely:
+        score = _similarity(requested, matcher, other, SequenceMatcher.ratio)
+        if score >= _MIN_SIMILARITY:
+            similar.append((-score, other))
+    similar.sort()
     return tuple(other for _, other in similar[:limit])
 
 
@@ -143,12 +141,17 @@ def of_project(remote: str) -> str | None:
     if name is None:
         return None
     text = remote.strip()
-    if (url := _URL.match(text)) and url[1] and not text.lower().startswith("file:"):
-        return _with_host(name, url[1].rpartition("@")[2])
-    if not url and (short := _SSH_SHORT.fullmatch(text)):
-        host = short[1]
-        return _with_host(name, host) if "." in host else name
-    return _with_digest(name, text)
+    url = _URL.match(text)
+    if url and url[1] and not text.lower().startswith("file:"):
+        _, _, host_and_port = url[1].rpartition("@")
+        return _with_host(name, host_and_port)
+    short = None if url else _SSH_SHORT.fullmatch(text)
+    if short is None:
+        return _with_digest(name, text)
+    host = short[1]
+    if "." not in host:
+        return name
+    return _with_host(name, host)
 
 
 def of_folder(path: str) -> str | None:
@@ -179,7 +182,7 @@ def _with_host(name: str, netloc: str) -> str:
     if netloc.startswith("["):  # an address of IPv6 names no host
         return name
     host = _level(re.sub(r":\d*$", "", netloc))
-    host = next((plain for plain, ssh in _HOSTS.items() if host in (plain, ssh)), host)
+    host = _HOST_BY_SSH.get(host, host)
     if host == _DEFAULT_HOST or not host or host.startswith(f"{_DEFAULT_HOST}-"):
         return name
     if host.endswith(".visualstudio.com"):
@@ -187,7 +190,9 @@ def _with_host(name: str, netloc: str) -> str:
     if "." not in host:
         host += "."  # as the whole name of a host is written, so that it is no owner
     hosted = f"{_REPOSITORY}{host}/{name.removeprefix(_REPOSITORY)}"
-    return name if len(hosted) > MAX_LENGTH or _problem(hosted) else hosted
+    if len(hosted) > MAX_LENGTH or _problem(hosted):
+        return name
+    return hosted
 
 
 def _with_digest(name: str, path: str) -> str:
@@ -212,12 +217,13 @@ def from_remote(remote: str) -> str | None:
         local = True
         path = text
     levels = _levels_of(path, local=local)
-    if url and (organisation := _VISUAL_STUDIO.fullmatch(url[1])):
-        levels = [
-            _level(organisation[1]),
-            *(level for level in levels if level != "defaultcollection"),
-        ]
-    return _repository_name(levels[-2:] if local else _without_service_levels(levels))
+    organisation = _VISUAL_STUDIO.fullmatch(url[1]) if url else None
+    if organisation:
+        levels = [level for level in levels if level != "defaultcollection"]
+        levels.insert(0, _level(organisation[1]))
+    if local:
+        return _repository_name(levels[-2:])
+    return _repository_name(_without_service_levels(levels))
 
 
 def from_directory(path: str) -> str | None:
@@ -250,42 +256,46 @@ def _problem(name: str) -> str | None:
 def _imitation(name: str) -> str | None:
     """Return why a name could be read as another one: a word of two scripts that look alike, or none that is Latin."""
     for word in filter(None, _WORDS.split(name)):
-        scripts = {
-            unicodedata.name(char, "").partition(" ")[0]
-            for char in word
-            if char.isalpha()
-        }
-        if len(mixture := sorted(scripts & _CONFUSABLE_SCRIPTS)) > 1:
-            mixed = " and ".join(map(str.capitalize, mixture))
+        scripts = {_script_of(char) for char in word if char.isalpha()}
+        confusable = sorted(scripts & _CONFUSABLE_SCRIPTS)
+        if len(confusable) > 1:
+            mixed = " and ".join(map(str.capitalize, confusable))
             return f"a word is in one script; {word!r} mixes letters of {mixed} that look alike."
-    others = {char for char in name if char.isalpha() and not char.isascii()}
-    if others and others <= _LIKE_LATIN:
+    letters = {char for char in name if char.isalpha() and not char.isascii()}
+    if letters and letters <= _LIKE_LATIN:
         return "the letters of the name that are not Latin all look like Latin ones, so it would be read as another name."
     return None
 
 
+def _script_of(letter: str) -> str:
+    """Return the first word of a letter's name in Unicode: LATIN, GREEK."""
+    script, _, _ = unicodedata.name(letter, "").partition(" ")
+    return script
+
+
 def _is_allowed(char: str) -> bool:
-    return (
-        char.isalnum()
-        or char in _PUNCTUATION
-        or unicodedata.category(char) in ("Mn", "Mc")
-    )
+    if char.isalnum() or char in _PUNCTUATION:
+        return True
+    return unicodedata.category(char) in ("Mn", "Mc")  # marks, as of accents
 
 
 def _proposal(name: str) -> str:
     """Build a valid name by replacing each run of characters that are not allowed by `-`."""
-    slug = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name)))
+    slug = re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name))
+    slug = re.sub(r"-{2,}", "-", slug)
     slug = re.sub(r"-?([:/])-?", r"\1", slug).strip(_PUNCTUATION)
     if slug and not _problem(slug):
         return f"For example: {slug}"
     return "For example: payments-team or repo:acme/api"
 
 
-def _hyphenated(text: str, but: str = "") -> str:
-    return "".join(
-        char if _is_allowed(char) and char not in but else "-"
-        for char in nfc(text).lower()
-    )
+def _hyphenated(text: str, also: str = "") -> str:
+    """Return a text in lower case with `-` for each character that no name has, and for each of `also`."""
+    chars = []
+    for char in nfc(text).lower():
+        is_kept = _is_allowed(char) and char not in also
+        chars.append(char if is_kept else "-")
+    return "".join(chars)
 
 
 def _similarity(
@@ -294,11 +304,16 @@ def _similarity(
     other: str,
     ratio: Callable[[SequenceMatcher[str]], float],
 ) -> float:
+    """Return how alike two names are, 0 to 1: as wholes, by their last levels or a shared word, or by their letters."""
     lower = other[:MAX_LENGTH].lower()
     last = _LEVELS.split(lower)[-1]
-    if requested and (requested == last or _LEVELS.split(requested)[-1] == last):
-        return 0.95 if requested != lower else 1.0
-    best = 0.8 if requested and requested in _WORDS.split(lower) else 0.0
+    if requested and requested == lower:
+        return 1.0
+    if requested and _LEVELS.split(requested)[-1] == last:
+        return 0.95
+    best = 0.0
+    if requested and requested in _WORDS.split(lower):
+        best = 0.8
     for candidate in (lower, last):
         matcher.set_seq1(candidate)
         if matcher.real_quick_ratio() > best:
@@ -308,11 +323,8 @@ def _similarity(
 
 def _levels_of(path: str, *, local: bool) -> list[str]:
     """Split a path into levels of a name, without the drive letter, the suffix .git and empty levels."""
-    folders = [
-        folder
-        for folder in re.split(r"[/\\]+", path.strip())
-        if folder not in ("", ".", "..")
-    ]
+    parts = re.split(r"[/\\]+", path.strip())
+    folders = [folder for folder in parts if folder not in ("", ".", "..")]
     if folders and _DRIVE.fullmatch(folders[0]):
         del folders[0]
     if folders:
@@ -320,16 +332,13 @@ def _levels_of(path: str, *, local: bool) -> list[str]:
         if local and not folders[-1]:
             # the .git folder of a clone: the folder around it has the name
             del folders[-1]
-    return [level for folder in folders if (level := _level(folder))]
+    return list(filter(None, map(_level, folders)))
 
 
 def _level(folder: str) -> str:
     """Return a folder as one level of a name; a leading dot or underscore belongs to it (`acme/.github`)."""
-    return (
-        re.sub(r"-{2,}", "-", _hyphenated(folder, but=":/@"))
-        .lstrip("-")
-        .rstrip(_PUNCTUATION)
-    )
+    level = re.sub(r"-{2,}", "-", _hyphenated(folder, also=":/@"))
+    return level.lstrip("-").rstrip(_PUNCTUATION)
 
 
 def _without_service_levels(levels: list[str]) -> list[str]:
@@ -346,7 +355,10 @@ def _without_service_levels(levels: list[str]) -> list[str]:
         azure = [*levels[:-2], levels[-1]]
     else:
         return levels
-    return azure[:-1] if len(azure) > 2 and azure[-2] == azure[-1] else azure
+    project_has_name_of_repository = len(azure) > 2 and azure[-2] == azure[-1]
+    if project_has_name_of_repository:
+        return azure[:-1]
+    return azure
 
 
 def _repository_name(levels: list[str]) -> str | None:

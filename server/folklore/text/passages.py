@@ -2,8 +2,7 @@
 
 import re
 
-# Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
-# a word.
+# Where to divide a text, the best first: before a heading, after a paragraph, a line, a sentence, a word.
 _ENDS = tuple(
     re.compile(pattern)
     for pattern in (
@@ -35,9 +34,9 @@ def passages(text: str, size: int, longer_than: int) -> list[tuple[int, int]]:
 
 
 def _end(text: str, least: int, most: int) -> int:
-    """Return the last place in this range to divide the text, of the best kind that there is."""
-    for ends in _ENDS:
-        places = [match.end() for match in ends.finditer(text, least, most)]
-        if places:
-            return places[-1]
+    """Return the last offset in this range to divide the text, of the best kind that there is."""
+    for pattern in _ENDS:
+        offsets = [match.end() for match in pattern.finditer(text, least, most)]
+        if offsets:
+            return offsets[-1]
     return most

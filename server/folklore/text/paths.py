@@ -25,10 +25,10 @@ def plain_path(text: str) -> str:
     Idempotent. The path is not looked up: a file whose own name ends in `:12` loses that end.
     """
     path = text
-    while (
-        plainer := _plainer(path)
-    ) != path:  # each step uncovers others: a line number after a slash
+    plainer = _plainer(path)
+    while plainer != path:  # each step uncovers others: a line number after a slash
         path = plainer
+        plainer = _plainer(path)
     return path
 
 
@@ -49,9 +49,5 @@ def _plainer(text: str) -> str:
 
 def is_inside(path: str) -> bool:
     """Return True for a plain path that is relative to the root of a repository and stays below it."""
-    return not (
-        path.startswith(("/", "~", "../"))
-        or path == ".."
-        or _DRIVE.match(path)
-        or _OTHER_URL.match(path)
-    )
+    is_outside = path == ".." or path.startswith(("/", "~", "../"))
+    return not (is_outside or _DRIVE.match(path) or _OTHER_URL.match(path))

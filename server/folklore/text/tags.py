@@ -23,9 +23,9 @@ def normalise(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
 
     Raises InvalidInput naming `field` for an empty or over-long tag (1 – 100 characters) and for more than 64 tags.
     """
-    normal = dict.fromkeys(
-        _checked(tag, number, field) for number, tag in enumerate(tags, start=1)
-    )
+    normal: dict[str, None] = {}
+    for number, tag in enumerate(tags, start=1):
+        normal[_checked(tag, number, field)] = None
     if len(normal) > MAX_TAGS:
         raise InvalidInput(
             field,

@@ -30,7 +30,8 @@ def fit(text: str, budget: int) -> str:
 
 def _cut_position(text: str, room: int) -> int:
     """Return the last end of a word in the second half of the room, else the last end of a character."""
-    if (space := last_space(text, 0, room)) is not None:
+    space = last_space(text, 0, room)
+    if space is not None:
         return space
     for position in range(room, max(room - 16, 0), -1):
         if not _continues_character(text, position):
@@ -39,15 +40,11 @@ def _cut_position(text: str, room: int) -> int:
 
 
 def last_space(text: str, begin: int, end: int) -> int | None:
-    """Return the last white space in the second half of a range, its end included."""
-    return next(
-        (
-            place
-            for place in range(end, begin + (end - begin) // 2, -1)
-            if text[place].isspace()
-        ),
-        None,
-    )
+    """Return the offset of the last white space in the second half of a range, its end included."""
+    for offset in range(end, begin + (end - begin) // 2, -1):
+        if text[offset].isspace():
+            return offset
+    return None
 
 
 def _continues_character(text: str, position: int) -> bool:

@@ -54,18 +54,16 @@ def differing_words(text: str, other: str) -> str:
 
     In long texts with many differences the order does not count.
     """
-    mine = text.split()
-    theirs = other.split()
-    blocks, steps = opcodes(mine, theirs, _STEPS)
-    differing = [
-        word
-        for kind, start, end, _, _ in blocks
-        if kind != "equal"
-        for word in mine[start:end]
-    ]
+    text_words = text.split()
+    other_words = other.split()
+    codes, steps = opcodes(text_words, other_words, _STEPS)
+    differing: list[str] = []
+    for action, begin, end, _, _ in codes:
+        if action != "equal":
+            differing += text_words[begin:end]
     if steps > _STEPS:
-        counterparts = set(theirs)
-        differing = [word for word in differing if word not in counterparts]
+        known = set(other_words)
+        differing = [word for word in differing if word not in known]
     return " ".join(differing)
 
 
@@ -102,11 +100,7 @@ def _without_outer_marks(text: str) -> str:
         return text[bullet.end() :].strip()
     for opening, closing in _QUOTES:
         inner = text[len(opening) : -len(closing)]
-        if (
-            text.startswith(opening)
-            and text.endswith(closing)
-            and inner
-            and closing not in inner
-        ):
+        is_quoted = text.startswith(opening) and text.endswith(closing)
+        if is_quoted and inner and closing not in inner:
             return inner.strip()
     return text

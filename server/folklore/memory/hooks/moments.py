@@ -22,7 +22,7 @@ from folklore.memory.hooks.matches import (
     share_with_cues,
 )
 from folklore.memory.hooks.scope import HookScope
-from folklore.ranking.injection import IGNORED, line_of
+from folklore.ranking.injection import IGNORED, least_confidence
 from folklore.text.hooks.edits import Edit, edit_of
 from folklore.text.hooks.failures import failure_question
 from folklore.text.hooks.injected import without_blocks
@@ -140,7 +140,7 @@ async def _probable(
 
 def _is_likely(match: Match, share: float) -> bool:
     """Return whether a match is likely enough to interrupt with it, where this share of all matches has cues."""
-    least = line_of(_SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, share)
+    least = least_confidence(_SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, share)
     return match.confidence >= least
 
 

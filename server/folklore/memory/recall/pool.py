@@ -72,7 +72,7 @@ class Candidates:
             rarest = [0.0] * len(search.pieces)
         else:
             rarest = rarities(read.query, len(search.pieces))
-        return np.array([rarest[word.place] for word in search.words.words])
+        return np.array([rarest[word.position] for word in search.words.words])
 
     @cached_property
     def matches(self) -> Mapping[UUID, WordMatch]:

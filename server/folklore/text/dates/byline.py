@@ -1,4 +1,4 @@
-"""Who stands behind a text: its author, and who changed it last."""
+"""The people of a text: its author, and who changed it last."""
 
 from datetime import datetime, tzinfo
 

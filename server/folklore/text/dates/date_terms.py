@@ -83,59 +83,64 @@ def date_terms(query: str) -> dict[str, float]:
     Relative times (`last week`) give no terms: they filter by when something was stored.
     """
     terms: dict[str, float] = {}
-    for match in _matches(" ".join(query[:_MAX_CHARACTERS].split())):
+    text = " ".join(query[:_MAX_CHARACTERS].split())
+    for match in _matches(text):
         for term, weight in _terms_of(match.groupdict()):
             terms[term] = max(weight, terms.get(term, 0.0))
     return terms
 
 
-def pieces_with_dates(pieces: Sequence[str]) -> set[int]:
-    """Return the positions of the pieces of a query that name a day, a month or a year."""
-    text = " ".join(pieces)[:_MAX_CHARACTERS]
-    return {
-        text.count(" ", 0, match.start(group))
-        for match in _matches(text)
-        for group, value in match.groupdict().items()
-        if value is not None
-    }
+def tokens_with_dates(tokens: Sequence[str]) -> set[int]:
+    """Return the positions of the tokens of a query that name a day, a month or a year."""
+    text = " ".join(tokens)[:_MAX_CHARACTERS]
+    positions = set()
+    for match in _matches(text):
+        for group, value in match.groupdict().items():
+            if value is not None:
+                positions.add(text.count(" ", 0, match.start(group)))
+    return positions
 
 
 def _matches(text: str) -> Iterator[re.Match[str]]:
-    matched: list[tuple[int, int]] = []
+    """Yield the dates of a text, those of the most specific patterns first, without overlaps."""
+    ranges: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            if not any(
-                start < match.end() and match.start() < end for start, end in matched
-            ):
-                matched.append(match.span())
+            if not _overlaps(match, ranges):
+                ranges.append(match.span())
                 yield match
+
+
+def _overlaps(match: re.Match[str], ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(begin < match.end() and match.start() < end for begin, end in ranges)
 
 
 def _terms_of(groups: dict[str, str | None]) -> Iterator[tuple[str, float]]:
     year = int(groups.get("year") or 0)
     day = int(groups.get("day") or 0)
-    name = groups.get("month")
-    number = groups.get("number")
-    month = int(number or 0)
+    month = int(groups.get("number") or 0)
+    name = (groups.get("month") or "").lower()
     if name:
-        month = MONTHS.get(name.lower()) or _OTHER_MONTHS[name.lower()]
-    if not 1 <= month <= 12:
-        if year:
-            yield f"@{year}", 1.0
-    elif "day" not in groups:
-        yield (f"@{year}-{month:02}" if year else f"@{month:02}"), 1.0
-    else:
+        month = MONTHS.get(name) or _OTHER_MONTHS[name]
+
+    is_month = 1 <= month <= 12
+    if is_month and "day" in groups:
         yield from _days_around(year, month, day)
+    elif is_month and year:
+        yield f"@{year}-{month:02}", 1.0
+    elif is_month:
+        yield f"@{month:02}", 1.0
+    elif year:
+        yield f"@{year}", 1.0
 
 
 def _days_around(year: int, month: int, day: int) -> Iterator[tuple[str, float]]:
+    """Yield the terms of the days around one with their weights; without a year (0) those of any year."""
     try:
         center = date(year or 2024, month, day)  # a leap year has every day
     except ValueError:
         return
     for offset in range(-_MAX_DAYS_AWAY, _MAX_DAYS_AWAY + 1):
         near = center + timedelta(days=offset)
-        yield (
-            (f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"),
-            math.exp(-abs(offset) / _FADING_DAYS),
-        )
+        term = f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"
+        yield term, math.exp(-abs(offset) / _FADING_DAYS)

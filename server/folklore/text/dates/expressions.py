@@ -6,7 +6,7 @@ that is not understood is an error, whose hint lists what is understood; it is n
 
 import calendar
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta, tzinfo
 
@@ -60,11 +60,13 @@ def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
     return time_range
 
 
+_DASHES = re.compile("[\u2010-\u2015\u2212]")
+
+
 def _normal(expression: str) -> str:
     """Return an expression in lower case with plain dashes and single blanks."""
-    text = re.sub(
-        "[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()
-    ).replace(",", " ")
+    text = clean(expression).text.casefold().replace(",", " ")
+    text = _DASHES.sub("-", text)
     text = " ".join(text.split()).strip("!?;: ").replace("this past ", "past ")
     if text.endswith(".."):
         return text
@@ -219,11 +221,14 @@ def _bare_period(text: str, clock: Clock) -> Period | None:
     text = _SYNONYMS.get(text, text)
     if text == "now":
         return clock.point(clock.now, _MINUTE)
-    if day_match := _named_day(text, clock):
-        day, recurring = day_match
+    named_day = _named_day(text, clock)
+    if named_day:
+        day, recurring = named_day
         return clock.days(day, day + timedelta(days=1), recurring=recurring)
-    for pattern, parser in _PARSERS:
-        if (match := pattern.fullmatch(text)) and (period := parser(match, clock)):
+    for pattern, parse in _PARSERS:
+        match = pattern.fullmatch(text)
+        period = parse(match, clock) if match else None
+        if period:
             return period
     return _time_of_day(text, clock)
 
@@ -233,9 +238,9 @@ def _counted(match: re.Match[str], clock: Clock) -> Period | None:
     if match["which"] is None and match["count"] in ("a", "an"):
         return None
     count = _number(match["count"])
-    return clock.rolling(
-        -count if match["which"] in ("next", "coming") else count, _UNITS[match["unit"]]
-    )
+    if match["which"] in ("next", "coming"):
+        count = -count
+    return clock.rolling(count, _UNITS[match["unit"]])
 
 
 def _distant(match: re.Match[str], clock: Clock) -> Period | None:
@@ -243,17 +248,18 @@ def _distant(match: re.Match[str], clock: Clock) -> Period | None:
     if bool(match["ahead"]) == bool(match["way"]):
         return None
     count = _number(match["count"])
-    return clock.ago(
-        -count if match["ahead"] or match["way"] == " from now" else count,
-        _UNITS[match["unit"]],
-    )
+    if match["ahead"] or match["way"] == " from now":
+        count = -count
+    return clock.ago(count, _UNITS[match["unit"]])
 
 
 def _calendar_unit(match: re.Match[str], clock: Clock) -> Period:
     """Parse `last week`, `this month`, `next year`. `past week` ends now, and so do `last hour` and shorter units."""
     unit = _UNITS[match["unit"]]
-    offset = _OFFSETS.get(match["which"], -1)
-    if match["which"] == "past" or (offset and unit in ("second", "minute", "hour")):
+    is_past = match["which"] == "past"
+    offset = -1 if is_past else _OFFSETS[match["which"]]
+    is_short = unit in ("second", "minute", "hour")
+    if is_past or (is_short and offset != 0):
         return clock.rolling(-offset, unit)
     return clock.unit(unit, offset)
 
@@ -263,74 +269,87 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
     if text in _DAYS:
         return clock.today + timedelta(days=_DAYS[text]), False
     if match := _ISO_DAY.fullmatch(text):
-        basic = match["basic"]
-        if basic:
-            parts = (basic[:4], basic[4:6], basic[6:])
-        else:
-            parts = (match["year"], match["month"], match["day"])
-        return date(*map(int, parts)), False
+        return _iso_day(match), False
     if match := _NAMED_WEEKDAY.fullmatch(text):
-        return _weekday(
-            _WEEKDAYS[match["weekday"]], match["which"], clock.today
-        ), match["which"] is None
+        weekday = _WEEKDAYS[match["weekday"]]
+        return _weekday(weekday, match["which"], clock.today), match["which"] is None
     if match := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
         month = MONTHS[match["month"]]
         day = int(match["day"])
         if match["year"]:
             return date(int(match["year"]), month, day), False
         return _latest(month, day, clock.today), True
-    if (match := _ISO_WEEK.fullmatch(text)) and match["day"]:
-        return date.fromisocalendar(
-            int(match["year"]), int(match["week"]), int(match["day"])
-        ), False
+    match = _ISO_WEEK.fullmatch(text)
+    if match and match["day"]:
+        year, week, weekday = map(int, match.group("year", "week", "day"))
+        return date.fromisocalendar(year, week, weekday), False
     return None
 
 
+def _iso_day(match: re.Match[str]) -> date:
+    basic = match["basic"]
+    if basic:
+        return date(int(basic[:4]), int(basic[4:6]), int(basic[6:]))
+    year, month, day = map(int, match.group("year", "month", "day"))
+    return date(year, month, day)
+
+
 def _weekday(weekday: int, which: str | None, today: date) -> date:
-    offset = _OFFSETS.get(which or "")
-    if offset == 0:
-        return today + timedelta(days=weekday - today.weekday())
-    if offset == 1:
-        return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
-    back = (today.weekday() - weekday) % 7
-    return today - timedelta(days=back or (7 if offset else 0))
+    """Return the day of this week, the next one after today, the last one before today, or the latest (`which` None)."""
+    ahead = weekday - today.weekday()
+    if which is None:
+        return today - timedelta(days=-ahead % 7)
+    if _OFFSETS[which] == 0:
+        return today + timedelta(days=ahead)
+    if _OFFSETS[which] == 1:
+        return today + timedelta(days=ahead % 7 or 7)
+    return today - timedelta(days=-ahead % 7 or 7)
 
 
 def _latest(month: int, day: int, today: date) -> date:
     """Return the latest such day up to today; for the 29th of February that may be years ago."""
+    is_leap_day = (month, day) == (2, 29)
     for year in range(today.year, max(today.year - 9, 0), -1):
-        if (month, day) == (2, 29) and not calendar.isleap(year):
+        if is_leap_day and not calendar.isleap(year):
             continue
-        if (candidate := date(year, month, day)) <= today:
+        candidate = date(year, month, day)
+        if candidate <= today:
             return candidate
     raise OverflowError
 
 
 def _numbered(match: re.Match[str], clock: Clock) -> Period:
     """Parse `2024`, `2024-03`."""
+    year = int(match["year"])
     month = match.groupdict().get("month")
-    return clock.months(
-        date(int(match["year"]), int(month or 1), 1), 1 if month else 12
-    )
+    if month is None:
+        return clock.months(date(year, 1, 1), 12)
+    return clock.months(date(year, int(month), 1), 1)
 
 
 def _named_month(match: re.Match[str], clock: Clock) -> Period | None:
+    """Parse `March`, `last March`, `March 2025`; `last March 2025` is none."""
     month = MONTHS[match["month"]]
-    today = clock.today
     which = match["which"]
+    if match["year"] and which:
+        return None
     if match["year"]:
-        if which:
-            return None
         return clock.months(date(int(match["year"]), month, 1), 1)
-    year = today.year - (month > today.month)
-    if which:
-        year = (
-            today.year
-            + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[
-                _OFFSETS[which]
-            ]
-        )
+    year = _year_of_month(month, which, clock.today)
     return clock.months(date(year, month, 1), 1, recurring=not which)
+
+
+def _year_of_month(month: int, which: str | None, today: date) -> int:
+    """Return the year of the latest such month that has begun, or of the last, this or next one."""
+    if which is None:
+        has_begun = month <= today.month
+        return today.year if has_begun else today.year - 1
+    offset = _OFFSETS[which]
+    if offset < 0 and month >= today.month:
+        return today.year - 1
+    if offset > 0 and month <= today.month:
+        return today.year + 1
+    return today.year
 
 
 def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
@@ -339,13 +358,11 @@ def _quarter(match: re.Match[str], clock: Clock) -> Period | None:
     if year_before and year_after:
         return None
     month = _QUARTERS[match["quarter"]] * 3 - 2
-    today = clock.today
     stated_year = year_before or year_after
     if stated_year:
-        year = int(stated_year)
-    else:
-        year = today.year - (month > today.month)
-    return clock.months(date(year, month, 1), 3, recurring=not stated_year)
+        return clock.months(date(int(stated_year), month, 1), 3)
+    year = _year_of_month(month, None, clock.today)
+    return clock.months(date(year, month, 1), 3, recurring=True)
 
 
 def _iso_week(match: re.Match[str], clock: Clock) -> Period:
@@ -354,31 +371,36 @@ def _iso_week(match: re.Match[str], clock: Clock) -> Period:
 
 
 def _iso_time(match: re.Match[str], clock: Clock) -> Period:
-    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(
-        match["zone"], match["zone"]
-    )
+    zone = match["zone"] or ""
+    if zone in ("z", "utc", "gmt"):
+        zone = "+00:00"
     moment = datetime.fromisoformat(f"{match['date']}T{match['time']}{zone}")
-    digits = len(match["time"].split(".")[0].replace(":", ""))
+    if moment.tzinfo is None:
+        moment = clock.at(moment.date(), moment.time())
+
+    whole, _, _ = match["time"].partition(".")
+    digits = len(whole.replace(":", ""))
     precision = {2: _HOUR, 4: _MINUTE}.get(digits, _SECOND)
-    return clock.point(
-        moment if moment.tzinfo else clock.at(moment.date(), moment.time()), precision
-    )
+    return clock.point(moment, precision)
 
 
 def _time_of_day(text: str, clock: Clock) -> Period | None:
     """Parse `10:30` today, `yesterday at 9am`, `noon on Monday`."""
-    if alone := _clock_time(text):
-        return clock.point(clock.at(clock.today, alone[0]), alone[1])
+    without_day = _clock_time(text)
+    if without_day:
+        time_of_day, precision = without_day
+        return clock.point(clock.at(clock.today, time_of_day), precision)
     match = _DAY_THEN_TIME.fullmatch(text) or _TIME_THEN_DAY.fullmatch(text)
     if not match:
         return None
-    day = _named_day(match["day"], clock)
-    moment = _clock_time(match["time"])
-    if not day or not moment:
+    named_day = _named_day(match["day"], clock)
+    clock_time = _clock_time(match["time"])
+    if not named_day or not clock_time:
         return None
-    return replace(
-        clock.point(clock.at(day[0], moment[0]), moment[1]), recurring=day[1]
-    )
+    day, recurring = named_day
+    time_of_day, precision = clock_time
+    point = clock.point(clock.at(day, time_of_day), precision)
+    return replace(point, recurring=recurring)
 
 
 def _clock_time(text: str) -> tuple[time, timedelta] | None:
@@ -391,26 +413,44 @@ def _clock_time(text: str) -> tuple[time, timedelta] | None:
     hour = _hour(int(match["hour"]), match["half"])
     if hour is None:
         return None
-    precision = _SECOND if match["second"] else _MINUTE if match["minute"] else _HOUR
-    return time(hour, int(match["minute"] or 0), int(match["second"] or 0)), precision
+    minute = int(match["minute"] or 0)
+    second = int(match["second"] or 0)
+    if match["second"]:
+        precision = _SECOND
+    elif match["minute"]:
+        precision = _MINUTE
+    else:
+        precision = _HOUR
+    return time(hour, minute, second), precision
 
 
 def _hour(hour: int, half: str | None) -> int | None:
+    """Return an hour of the day (0 to 23), given with the half of the day ("a", "p") or of 24 hours; None if invalid."""
     if half is None:
         return hour if hour < 24 else None
-    return hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else None
+    if not 1 <= hour <= 12:
+        return None
+    if half == "p":
+        return hour % 12 + 12
+    return hour % 12
 
 
 def _part_of_day(match: re.Match[str], clock: Clock) -> Period | None:
     """Parse `this morning`, `yesterday evening`, `last night`, `tonight`."""
-    day = _named_day("today" if match["day"] == "this" else match["day"], clock)
-    if not day:
+    name = "today" if match["day"] == "this" else match["day"]
+    named_day = _named_day(name, clock)
+    if not named_day:
         return None
-    start, end = (
-        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24))
-        for hour in _PARTS_OF_DAY[match["part"]]
+    day, _ = named_day
+    first_hour, end_hour = _PARTS_OF_DAY[match["part"]]
+    return Period.whole(
+        _at_hour(day, first_hour, clock), _at_hour(day, end_hour, clock)
     )
-    return Period.whole(start, end)
+
+
+def _at_hour(day: date, hour: int, clock: Clock) -> datetime:
+    """Return the time of an hour, from 24 on of the next day."""
+    return clock.at(day + timedelta(days=hour // 24), time(hour % 24))
 
 
 def _length(text: str) -> tuple[int, Unit] | None:
@@ -488,7 +528,8 @@ def _age(text: str, clock: Clock) -> TimeRange | None:
     length = _length(match[2]) if match else None
     if not match or not length:
         return None
-    moment = clock.shifted(-length[0], length[1])
+    count, unit = length
+    moment = clock.shifted(-count, unit)
     if match[1] in ("older", "more"):
         return TimeRange(None, moment)
     return TimeRange(moment, None)
@@ -499,9 +540,11 @@ def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
     match = _BOUNDS.fullmatch(text)
     if not match:
         return None
-    since = _one_bound(f"{match[1]} {match[2]}", clock)
-    until = _one_bound(f"{match[3]} {match[4]}", clock)
-    return TimeRange(since.since, until.until) if since and until else None
+    lower = _one_bound(f"{match[1]} {match[2]}", clock)
+    upper = _one_bound(f"{match[3]} {match[4]}", clock)
+    if lower is None or upper is None:
+        return None
+    return TimeRange(lower.since, upper.until)
 
 
 def _one_bound(text: str, clock: Clock) -> TimeRange | None:
@@ -518,36 +561,41 @@ def _one_bound(text: str, clock: Clock) -> TimeRange | None:
         return TimeRange(period.high, None)
     if word in ("since", "from", "starting"):
         return TimeRange(period.low, None)
-    return TimeRange(None, period.high if word in _INCLUSIVE_ENDS else period.low)
+    if word in _INCLUSIVE_ENDS:
+        return TimeRange(None, period.high)
+    return TimeRange(None, period.low)
 
 
 def _range(text: str, clock: Clock) -> TimeRange | None:
     """Parse `between X and Y`, `from X to Y`, `X..Y`, `X - Y`, all including the last day."""
-    candidates = [
-        match.groups() for pattern in _RANGES if (match := pattern.fullmatch(text))
-    ]
-    candidates += [
-        (text[:position], text[position + 1 :])
-        for position, char in enumerate(text)
-        if char == "-"
-    ]
-    for first, last in candidates:
+    for first, last in _divisions(text):
         ends = _ends(first.strip(), last.strip(), clock)
         if ends:
-            low = min(ends, key=lambda period: period.low)
-            high = max(ends, key=lambda period: period.high)
-            return TimeRange(low.low, high.high)
+            start, end = ends
+            return TimeRange(min(start.low, end.low), max(start.high, end.high))
     return None
+
+
+def _divisions(text: str) -> Iterator[tuple[str, str]]:
+    """Yield what could be the two ends of a range: by the words of ranges, then at each dash."""
+    for pattern in _RANGES:
+        if match := pattern.fullmatch(text):
+            yield match[1], match[2]
+    for dash in re.finditer("-", text):
+        yield text[: dash.start()], text[dash.end() :]
 
 
 def _ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
     """Parse both ends of a range; an end that is a bare number takes its unit or month from the other end."""
-    if ends := _complete_ends(first, last, clock):
+    ends = _complete_ends(first, last, clock)
+    if ends:
         return ends
     ends = _complete_ends(*_completed(first, last), clock)
-    # 30 to 2 May
-    if ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31):
+    if ends is None:
         return None
+    start, end = ends
+    if start.recurring and end.low - start.low > timedelta(days=31):
+        return None  # 30 to 2 May
     return ends
 
 
@@ -580,12 +628,10 @@ def _completed(first: str, last: str) -> tuple[str, str]:
 
     `3 to 5 days` is ambiguous and remains as it is.
     """
-    if (
-        (match := _NUMBER_FIRST.fullmatch(last))
-        and _BARE_NUMBER.fullmatch(first)
-        and not _length(last)
-    ):
-        return f"{first} {match['rest']}", last
-    if (match := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
-        return first, f"{match['rest']} {last}"
+    number_first = _NUMBER_FIRST.fullmatch(last)
+    if number_first and _BARE_NUMBER.fullmatch(first) and not _length(last):
+        return f"{first} {number_first['rest']}", last
+    day_last = _DAY_LAST.fullmatch(first)
+    if day_last and _BARE_DAY.fullmatch(last):
+        return first, f"{day_last['rest']} {last}"
     return first, last

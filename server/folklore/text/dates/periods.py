@@ -96,15 +96,13 @@ class Clock:
         if unit in _EXACT:
             length = _EXACT[unit]
             local = self.now.astimezone(self.zone)
-            elapsed = (
-                timedelta(
-                    minutes=local.minute,
-                    seconds=local.second,
-                    microseconds=local.microsecond,
-                )
-                % length
+            since_hour = timedelta(
+                minutes=local.minute,
+                seconds=local.second,
+                microseconds=local.microsecond,
             )
-            start = self.now.astimezone(UTC) - elapsed + offset * length
+            this = self.now.astimezone(UTC) - since_hour % length
+            start = this + offset * length
             return Period.whole(start, start + length)
         first = _moved(_first_day(self.today, unit), offset, unit)
         return self.days(first, _moved(first, 1, unit))
@@ -119,12 +117,11 @@ class Clock:
         """Return the unit around the time `count` units before now; its boundaries are those of the day."""
         moment = self.shifted(-count, unit)
         if unit in _EXACT:
-            return Period(
-                moment - _EXACT[unit] / 2, moment + _EXACT[unit] / 2, moment, moment
-            )
-        around = self.moved(moment).unit(unit)
-        day = self.moved(moment).unit("day")
-        return replace(around, low=day.start, high=day.end)
+            half = _EXACT[unit] / 2
+            return Period(moment - half, moment + half, moment, moment)
+        there = self.moved(moment)
+        day = there.unit("day")
+        return replace(there.unit(unit), low=day.start, high=day.end)
 
 
 def _first_day(day: date, unit: Unit) -> date:
@@ -132,12 +129,9 @@ def _first_day(day: date, unit: Unit) -> date:
     if unit == "week":
         return day - timedelta(days=day.weekday())
     if unit in _UNIT_MONTHS:
-        month = {
-            "month": day.month,
-            "quarter": (day.month - 1) // 3 * 3 + 1,
-            "year": 1,
-        }[unit]
-        return day.replace(month=month, day=1)
+        months = _UNIT_MONTHS[unit]
+        first_month = (day.month - 1) // months * months + 1
+        return day.replace(month=first_month, day=1)
     return day
 
 
@@ -150,4 +144,5 @@ def _moved(day: date, count: int, unit: Unit) -> date:
     month = months % 12 + 1
     if not 1 <= year <= 9999:
         raise OverflowError
-    return date(year, month, min(day.day, calendar.monthrange(year, month)[1]))
+    _, last_day = calendar.monthrange(year, month)
+    return date(year, month, min(day.day, last_day))

@@ -48,62 +48,55 @@ class Language:
             if phrase.holds_times and depth == 0:
                 continue
             match = phrase.pattern.fullmatch(text)
-            if match and (said := self._filled(phrase.english, match, depth)):
-                return said
+            english = self._filled(phrase.english, match, depth) if match else None
+            if english:
+                return english
         return None
 
     def _filled(self, english: str, match: re.Match[str], depth: int) -> str | None:
+        """Return the English of a phrase with that of its words, and of the times within it, in their placeholders."""
         for name, value in match.groupdict().items():
             if name in ("t", "u"):
-                said = self.english(value.strip(), depth - 1)
-                if said is None:
+                translated = self.english(value.strip(), depth - 1)
+                if translated is None:
                     return None
             else:
-                said = self.words.get(name, {}).get(value, value)
-            english = english.replace(f"<{name}>", said)
+                translated = self.words.get(name, {}).get(value, value)
+            english = english.replace(f"<{name}>", translated)
         return english
 
 
 def translations(text: str) -> Iterator[str]:
     """Yield what a time in lower case says in English, for each language in which it is one."""
     for language in languages():
-        if language.spaced:
-            given = _apart(text)
-        else:
-            given = text.replace(" ", "")
-        if said := language.english(given):
-            yield said
+        english = language.english(_spaced(text, spaced=language.spaced))
+        if english:
+            yield english
 
 
 def months_of_languages(english: Mapping[str, int]) -> dict[str, int]:
     """Return the months of languages with spaces by name, without those that English has too, or that differ."""
-    found: dict[str, set[int]] = {}
+    numbers_of: dict[str, set[int]] = {}
     for section in _sections():
-        months = section.words["month"].items() if section.spaced else ()
-        for name, month in months:
-            found.setdefault(name, set()).add(english[month])
-    return {
-        name: numbers.pop()
-        for name, numbers in found.items()
-        if len(numbers) == 1 and name not in english and name not in _NAMES
-    }
+        if section.spaced:
+            for name, month in section.words["month"].items():
+                numbers_of.setdefault(name, set()).add(english[month])
+    months = {}
+    for name, numbers in numbers_of.items():
+        if len(numbers) == 1 and name not in english and name not in _NAMES:
+            months[name] = numbers.pop()
+    return months
 
 
 @cache
 def languages() -> tuple[Language, ...]:
     """Return the languages of the table. The first call compiles its phrases."""
-    return tuple(
-        Language(
-            section.name,
-            section.spaced,
-            section.words,
-            tuple(
-                _phrase(row, section.words, spaced=section.spaced)
-                for row in section.phrases
-            ),
-        )
-        for section in _sections()
-    )
+    results = []
+    for section in _sections():
+        phrases = [_phrase(row, section) for row in section.phrases]
+        language = Language(section.name, section.spaced, section.words, tuple(phrases))
+        results.append(language)
+    return tuple(results)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,11 +111,10 @@ class _Section:
 
 @cache
 def _sections() -> tuple[_Section, ...]:
-    parts = re.split(r"^\[(\w+)\]", _TABLE.read_text(encoding="utf-8"), flags=re.M)
-    return tuple(
-        _section(name, rows)
-        for name, rows in zip(parts[1::2], parts[2::2], strict=True)
-    )
+    text = _TABLE.read_text(encoding="utf-8")
+    _, *parts = re.split(r"^\[(\w+)\]", text, flags=re.MULTILINE)
+    sections = zip(parts[::2], parts[1::2], strict=True)
+    return tuple(_section(name, rows) for name, rows in sections)
 
 
 def _section(name: str, text: str) -> _Section:
@@ -134,50 +126,47 @@ def _section(name: str, text: str) -> _Section:
             continue
         kind, _, rest = row.partition(" ")
         english, _, forms = rest.partition(": ")
-        kind = "n" if kind == "number" else kind
+        words = section.words.setdefault("n" if kind == "number" else kind, {})
         for form in forms.casefold().split():
-            spelled = _apart(form) if section.spaced else form
-            section.words.setdefault(kind, {})[spelled] = english
+            words[_spaced(form, spaced=section.spaced)] = english
     return section
 
 
-def _phrase(
-    row: str, words: Mapping[str, Mapping[str, str]], *, spaced: bool
-) -> _Phrase:
+def _phrase(row: str, section: _Section) -> _Phrase:
+    """Return the phrase of a row: `(el) <day> de <month> = <day> <month>`, where `(el)` may be missing."""
     phrase, _, english = row.partition(" = ")
     pattern = ""
-    blank = " " if spaced else ""
-    begun = False
+    blank = " " if section.spaced else ""
+    # Once a required element has come, each element has the blank in front, before that behind.
+    has_required = False
     for element in _ELEMENT.findall(phrase):
         if not element.strip():
             continue
-        optional = element.startswith("(")
-        part = _part(element.strip("() "), words, spaced=spaced)
-        if optional:
-            pattern += f"(?:{blank}{part})?" if begun else f"(?:{part}{blank})?"
-        else:
-            pattern += f"{blank}{part}" if begun else part
-            begun = True
+        is_optional = element.startswith("(")
+        part = _part(element.strip("() "), section)
+        if has_required:
+            part = f"{blank}{part}"
+        elif is_optional:
+            part = f"{part}{blank}"
+        pattern += f"(?:{part})?" if is_optional else part
+        has_required |= not is_optional
     return _Phrase(re.compile(pattern), english, "<t>" in phrase)
 
 
-def _part(element: str, words: Mapping[str, Mapping[str, str]], *, spaced: bool) -> str:
-    """Return the pattern of a placeholder, or of words of which each may stand there."""
+def _part(element: str, section: _Section) -> str:
+    """Return the pattern of a placeholder, or of alternatives: `de | del`."""
     if not element.startswith("<"):
         forms = element.casefold().split(" | ")
-        return _any_of(
-            _apart(form.strip()) if spaced else form.strip().replace(" ", "")
-            for form in forms
-        )
+        return _any_of(_spaced(form, spaced=section.spaced) for form in forms)
     name = element.strip("<>")
     if name == "day":
         return _DAY
     if name == "year":
         return _YEAR
     if name == "n":
-        return rf"(?P<n>\d{{1,3}}|{_any_of(words['n'])})"
+        return rf"(?P<n>\d{{1,3}}|{_any_of(section.words['n'])})"
     if name in _PLACEHOLDERS:
-        return rf"(?P<{name}>{_any_of(words[name])})"
+        return rf"(?P<{name}>{_any_of(section.words[name])})"
     return rf"(?P<{name}>.+?)"
 
 
@@ -186,6 +175,8 @@ def _any_of(forms: Iterable[str]) -> str:
     return f"(?:{'|'.join(map(re.escape, longest_first))})"
 
 
-def _apart(text: str) -> str:
-    """Return a text with a blank after each apostrophe: l'année, dell'anno."""
+def _spaced(text: str, *, spaced: bool) -> str:
+    """Return a text with single blanks, also after each apostrophe (l'année, dell'anno); if not `spaced` without any."""
+    if not spaced:
+        return text.replace(" ", "")
     return " ".join(text.replace("\u2019", "'").replace("'", "' ").split())

@@ -59,9 +59,8 @@ def find_entities(text: str) -> tuple[Entity, ...]:
     Searches the first 32,000 characters in linear time.
     """
     entities: dict[str, Entity] = {}
-    for kind, name in dict.fromkeys(
-        (kind, name) for _, kind, name in sorted(_mentions(text[:MAX_TEXT]))
-    ):
+    mentions = sorted(_mentions(text[:MAX_TEXT]))
+    for kind, name in dict.fromkeys((kind, name) for _, kind, name in mentions):
         entity = Entity(kind, name, spell(name))
         if entity.slug and len(entity.tag) <= MAX_LENGTH:
             entities.setdefault(entity.tag, entity)
@@ -77,12 +76,12 @@ def _mentions(text: str) -> Iterator[Mention]:
         yield noun.start, noun.kind, noun.name
     for word in lower_words & lexicon.TOOLS.keys():
         yield text.find(word), "tool", lexicon.TOOLS[word]
-    within_nouns = frozenset(
-        position for noun in nouns for position in range(noun.start, noun.end)
-    )
-    for mention in _identifiers(text):
-        if mention[0] not in within_nouns:
-            yield mention
+    within_nouns: set[int] = set()
+    for noun in nouns:
+        within_nouns.update(range(noun.start, noun.end))
+    for position, kind, name in _identifiers(text):
+        if position not in within_nouns:
+            yield position, kind, name
     yield from _repositories(text)
 
 
@@ -115,17 +114,16 @@ def _host_and_project(url: Identifier) -> Iterator[Mention]:
 def _file(path: str) -> str:
     """Return a path without line numbers and leading `./` or `~`; "" for a top-level folder."""
     name = _LINE_NUMBERS.sub("", path).removeprefix("./").removeprefix("~").strip("/")
-    return name if "." in name or "/" in name or not path.startswith("/") else ""
+    is_top_level_folder = path.startswith("/") and "." not in name and "/" not in name
+    return "" if is_top_level_folder else name
 
 
 def _is_symbol(text: str) -> bool:
     """Return whether a name is recognisably code by itself: `pool.acquire`, `max_size`, `getUser`; not `print`."""
-    return (
-        text[0] not in "@$."
-        and _STRUCTURED.search(text) is not None
-        and not _SURNAME.fullmatch(text)
-        and text.lower() not in lexicon.ORGANISATIONS
-    )
+    if text[0] in "@$." or not _STRUCTURED.search(text):
+        return False
+    is_name = _SURNAME.fullmatch(text) or text.lower() in lexicon.ORGANISATIONS
+    return not is_name
 
 
 def _is_code(text: str) -> bool:
@@ -143,9 +141,8 @@ def _repositories(text: str) -> Iterator[Mention]:
         position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
             match = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
-            if match and (
-                match[1] or match[3] or previous.lower() in lexicon.REPOSITORY_WORDS
-            ):
+            follows_word = previous.lower() in lexicon.REPOSITORY_WORDS
+            if match and (match[1] or match[3] or follows_word):
                 yield position, "project", match[2].removesuffix(".git")
-        position = position + len(word)
+        position += len(word)
         previous = word.strip(":,`")

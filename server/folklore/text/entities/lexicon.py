@@ -14,11 +14,12 @@ def _words(section: str) -> frozenset[str]:
 
 def _aliases(section: str) -> dict[str, str]:
     """Map every spelling to its name, from `name` and `name=alias=alias` entries separated by commas."""
-    entries = (
-        entry.strip().split("=")
-        for entry in " ".join(_SECTIONS[section].split()).split(",")
-    )
-    return {spelling: names[0] for names in entries for spelling in names}
+    aliases = {}
+    for entry in " ".join(_SECTIONS[section].split()).split(","):
+        name, *others = entry.strip().split("=")
+        for spelling in (name, *others):
+            aliases[spelling] = name
+    return aliases
 
 
 TOOLS: Final = _aliases("TOOLS")

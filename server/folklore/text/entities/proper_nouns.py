@@ -12,7 +12,7 @@ from typing import Literal
 from folklore.text.entities import lexicon
 
 Kind = Literal["person", "organisation", "tool"]
-Place = Literal["opening", "within", "after article"]  # of a sentence
+Context = Literal["opening", "within", "after article"]  # in a sentence
 
 # Possessive and bounded quantifiers prevent that a run of capitals is read again from each of its letters.
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀĆČĐĒĞĪŁŃŌŚŞŠŪŹŻŽΑ-ΩА-Я"
@@ -40,34 +40,49 @@ class ProperNoun:
     end: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """A run of capitalised words in prose, without the opening word of a sentence, and its range with that word."""
+
+    words: list[str]
+    start: int
+    end: int
+    context: Context
+
+
 def find_proper_nouns(text: str, lower_words: Set[str]) -> list[ProperNoun]:
     """Return the names in a text. `lower_words` are the words that it also has in lower case: they are no names."""
-    nouns = list(_candidates(text, lower_words))
-    people = {noun.name for noun, certain in nouns if certain and noun.kind == "person"}
-    return [noun for noun, certain in nouns if certain or noun.name in people]
+    candidates = list(_candidates(text, lower_words))
+    people = set()
+    for noun, is_certain in candidates:
+        if is_certain and noun.kind == "person":
+            people.add(noun.name)
+    return [
+        noun for noun, is_certain in candidates if is_certain or noun.name in people
+    ]
 
 
 def _candidates(text: str, lower_words: Set[str]) -> Iterator[tuple[ProperNoun, bool]]:
     """Yield possible names, and whether each is certain without another sentence that uses it."""
-    for words, start, end, place in _capitalised(text):
-        kind, name = _known(words, certain=place != "opening")
+    for run in _runs(text):
+        kind, name = _known(run.words, certain=run.context != "opening")
         if kind:
-            yield ProperNoun(name, kind, start, end), True
-        elif place != "after article" and _could_be_person(words, lower_words):
-            certain = place == "within" or _followed_as_person(text, start, end, words)
-            yield ProperNoun(name, "person", start, end), certain
+            yield ProperNoun(name, kind, run.start, run.end), True
+        elif run.context != "after article" and _could_be_person(run, lower_words):
+            is_certain = run.context == "within" or _followed_as_person(text, run)
+            yield ProperNoun(name, "person", run.start, run.end), is_certain
 
 
-def _capitalised(text: str) -> Iterator[tuple[list[str], int, int, Place]]:
-    """Yield runs of capitalised words in prose without a sentence's opening word: words, start, end and place."""
+def _runs(text: str) -> Iterator[_Run]:
     if "```" in text:
         text = _FENCED_CODE.sub(lambda block: " " * len(block.group()), text)
     for match in _NAMES.finditer(text):
         start, end = match.span()
-        if not _part_of_code(text, start, end):
-            words, place = _placed(match.group().split(" "), text, start)
-            if words:
-                yield words, start, end, place
+        if _part_of_code(text, start, end):
+            continue
+        words, context = _in_sentence(match.group().split(" "), text, start)
+        if words:
+            yield _Run(words, start, end, context)
 
 
 def _part_of_code(text: str, start: int, end: int) -> bool:
@@ -81,27 +96,28 @@ def _part_of_code(text: str, start: int, end: int) -> bool:
     )
 
 
-def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
-    """Return a run's words without a sentence's opening word, and their place in the sentence."""
-    if not _opens_sentence(text, start):
-        match = _WORD_BEFORE.search(text, max(start - 12, 0), start)
-        opening = match[1].lower() if match else ""
-    elif opening := _opening_word(words):
+def _in_sentence(words: list[str], text: str, start: int) -> tuple[list[str], Context]:
+    """Return capitalised words without the opening word of a sentence, and what is before them."""
+    if _opens_sentence(text, start):
+        previous = _opening_word(words)
+        if not previous:
+            return words, "opening"
         words = words[1:]
     else:
-        return words, "opening"
-    return words, "after article" if opening in lexicon.ARTICLES else "within"
+        match = _WORD_BEFORE.search(text, max(start - 12, 0), start)
+        previous = match[1].lower() if match else ""
+    return words, "after article" if previous in lexicon.ARTICLES else "within"
 
 
 def _opening_word(words: list[str]) -> str:
     """Return a sentence's first word if only its position explains the capital, else ""."""
     first = words[0].lower().replace("’", "'")
-    if first in lexicon.STARTERS or (
-        first.endswith("'s") and first[:-2] in lexicon.STARTERS
-    ):
+    if first in lexicon.STARTERS or first.removesuffix("'s") in lexicon.STARTERS:
         return first
-    participle = len(words) > 1 and first.endswith(("ing", "ed"))
-    if participle or (len(words) > 1 and words[1].lower() in lexicon.TOOLS):
+    if len(words) == 1:
+        return ""
+    is_participle = first.endswith(("ing", "ed"))
+    if is_participle or words[1].lower() in lexicon.TOOLS:
         return first
     return ""
 
@@ -131,36 +147,35 @@ def _known(words: list[str], *, certain: bool) -> tuple[Kind | None, str]:
     return None, name
 
 
-def _could_be_person(words: list[str], lower_words: Set[str]) -> bool:
-    if len(words) == 1 and words[0].endswith("ing"):
+def _could_be_person(run: _Run, lower_words: Set[str]) -> bool:
+    if len(run.words) == 1 and run.words[0].endswith("ing"):
         return False
-    return all(_could_be_name(word, lower_words) for word in words if word[0].isupper())
+    capitalised = [word for word in run.words if word[0].isupper()]
+    return all(_could_be_name(word, lower_words) for word in capitalised)
 
 
 def _could_be_name(word: str, lower_words: Set[str]) -> bool:
     low = word.lower()
-    if (
-        len(word) < 2
-        or low in lexicon.NO_NAMES
-        or low in lexicon.STARTERS
-        or low in lexicon.CAPITALISED_TOOLS
-    ):
+    if len(word) < 2 or low in lower_words:
         return False
-    if low in lower_words or (
-        low.endswith(lexicon.NOUN_ENDINGS)
-        and low not in lexicon.NAMES_WITH_NOUN_ENDINGS
-    ):
+    if low in lexicon.NO_NAMES or low in lexicon.STARTERS:
+        return False
+    if low in lexicon.CAPITALISED_TOOLS:
+        return False
+    has_noun_ending = low.endswith(lexicon.NOUN_ENDINGS)
+    if has_noun_ending and low not in lexicon.NAMES_WITH_NOUN_ENDINGS:
         return False
     return word[1:].islower() or not word.isalpha() or word.startswith("Mc")
 
 
-def _followed_as_person(text: str, start: int, end: int, words: list[str]) -> bool:
+def _followed_as_person(text: str, run: _Run) -> bool:
     """Return whether the text after a sentence's first words marks a person: possessive, label, or a person's verb."""
-    if text.startswith(("'s ", "’s "), end):
+    if text.startswith(("'s ", "’s "), run.end):
         return True
-    if _LABEL.match(text, end):
-        return not start or text[start - 1] == "\n"
-    following = _NEXT_WORD.match(text, end)
-    if following and following[1] in lexicon.PERSON_VERBS:
+    if _LABEL.match(text, run.end):
+        return run.start == 0 or text[run.start - 1] == "\n"
+    next_word = _NEXT_WORD.match(text, run.end)
+    if next_word and next_word[1] in lexicon.PERSON_VERBS:
         return True
-    return len(words) > 1 and _SENTENCE_CONTINUES.match(text, end) is not None
+    goes_on = _SENTENCE_CONTINUES.match(text, run.end) is not None
+    return goes_on and len(run.words) > 1

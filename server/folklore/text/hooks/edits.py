@@ -38,39 +38,35 @@ class Edit:
     def words(self) -> str:
         """The distinct words and names of the text and of the path, without those that occur in any code."""
         path = self.path.replace("/", " ").replace(".", " ")
-        names = dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}"))
-        return " ".join(
-            [
-                name
-                for name in names
-                if len(name) >= _LEAST and name.lower() not in _COMMON
-            ][:_WORDS]
-        )
+        names = []
+        for name in dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}")):
+            if len(name) >= _LEAST and name.lower() not in _COMMON:
+                names.append(name)
+        return " ".join(names[:_WORDS])
 
     def weight_in_code(self, lexemes: Mapping[str, float], memory: str) -> float:
         """Return the weight of the lexemes of the new text, not of the path, that a memory has within code."""
-        code = " ".join(["", *_PART.split(" ".join(_CODE.findall(memory)))]).lower()
-        code_lexemes = [
-            lexeme
-            for lexeme in lexemes
-            if len(lexeme) >= _LEAST and f" {lexeme}" in code
-        ]
+        names = " ".join(_CODE.findall(memory))
+        code = f" {_PART.sub(' ', names)}".lower()
         text = self.text[:_READ].lower()
         path = self.path.lower()
-        return sum(
-            lexemes[lexeme]
-            for lexeme in code_lexemes
-            if lexeme in text and lexeme not in path
-        )
+        weight = 0.0
+        for lexeme, weight_of_lexeme in lexemes.items():
+            begins_word_of_code = len(lexeme) >= _LEAST and f" {lexeme}" in code
+            if begins_word_of_code and lexeme in text and lexeme not in path:
+                weight += weight_of_lexeme
+        return weight
 
 
 def edit_of(path: str, text: str, patch: str) -> Edit | None:
     """Return an edit by its path and text, or the first of a patch (`*** Update File: …`); None without a path."""
     if not path:
-        files = list(_FILE.finditer(patch[:_READ]))
-        if not files:
+        patch = patch[:_READ]
+        file = _FILE.search(patch)
+        if file is None:
             return None
-        end = files[1].start() if len(files) > 1 else _READ
-        path = files[0][1]
-        text = "\n".join(_ADDED.findall(patch[files[0].end() : end]))
+        next_file = _FILE.search(patch, file.end())
+        end = next_file.start() if next_file else _READ
+        path = file[1]
+        text = "\n".join(_ADDED.findall(patch[file.end() : end]))
     return Edit(path.strip(), text)

@@ -30,12 +30,11 @@ def encoded(text: str) -> str:
 
 def without_blocks(text: str) -> str:
     """Return a text without what was injected into it. A block without its end reaches to the end of the text."""
-    head, *blocks = text.split(OPENING)
-    tails = [
-        block.partition(CLOSING)[2].lstrip(" \t").removeprefix("\n") for block in blocks
-    ]
-    *followed, last = head, *tails
-    return "".join([*(part.rstrip(" \t") for part in followed), last])
+    rest, *blocks = text.split(OPENING)
+    for block_text in blocks:
+        _, _, after = block_text.partition(CLOSING)
+        rest = rest.rstrip(" \t") + after.lstrip(" \t").removeprefix("\n")
+    return rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +49,9 @@ class Quoting:
     @classmethod
     def of(cls, text: str) -> Quoting:
         """Read a text."""
-        spelled = plain(text)
-        return cls(spelled, frozenset(_sequences(spelled.split())), text)
+        plain_text = plain(text)
+        sequences = frozenset(_sequences(plain_text.split()))
+        return cls(plain_text, sequences, source=text)
 
     def uses(self, id_: object, note: str) -> bool:
         """Return whether the text names a note by its id, or quotes it."""
@@ -65,9 +65,9 @@ class Quoting:
 
     def share(self, note: str) -> float:
         """Return the share of a note's words, by weight, that the text holds; 0 for a note without words."""
-        words = QuestionWords.of(note.split()).words
-        weight = sum(word.weight for word in words if word.start in self.text)
-        return weight / (sum(word.weight for word in words) or 1)
+        words = QuestionWords.of(note.split())
+        shared = [word.weight for word in words.words if word.start in self.text]
+        return sum(shared) / (words.weight or 1)
 
 
 def quoting_of(text: str, *others: str) -> Quoting:
@@ -76,4 +76,5 @@ def quoting_of(text: str, *others: str) -> Quoting:
 
 
 def _sequences(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    return zip(*(words[place:] for place in range(_SEQUENCE)), strict=False)
+    """Return each five words in sequence."""
+    return zip(*(words[offset:] for offset in range(_SEQUENCE)), strict=False)

@@ -43,9 +43,9 @@ _SQUARE_MARKS = frozenset(
 )
 # More letters than any mark has.
 _MOST = 40
-# What a text does not hold: it marks a place until the text is JSON.
-_PLACE = "\ufdd0"
-_AFTER_PLACE = re.compile(f"{_PLACE}(.)")
+# A sign that no text should hold. It stands before a character that is escaped when the text is JSON.
+_SIGN = "\ufdd0"
+_AFTER_SIGN = re.compile(f"{_SIGN}(.)")
 
 
 def neutralised(line: str) -> str:
@@ -54,24 +54,45 @@ def neutralised(line: str) -> str:
     Other brackets stay, so that code and HTML remain readable. Takes its own result as it is.
     """
     text = line
-    while places := mark_places(text):  # the letters of what is written may make a mark
-        parts = []
-        end = 0
-        for place in places:
-            escaped = "&lt;" if _ANGLE.match(text, place) else "&#91;"
-            parts += [text[end:place], escaped]
-            end = place + 1
-        text = "".join([*parts, text[end:]])
+    while brackets := mark_indexes(text):  # the letters of an escape may make a mark
+        escaped = list(text)
+        for index in brackets:
+            escaped[index] = "&lt;" if _ANGLE.match(text, index) else "&#91;"
+        text = "".join(escaped)
     return text
 
 
 def json_text(value: object, separators: tuple[str, str] | None = None) -> str:
     """Return a value as JSON in which no text reads as a mark: the bracket is written as `\\u003c`, which means it."""
-    text = json.dumps(_placed(value), ensure_ascii=False, separators=separators)
-    return _AFTER_PLACE.sub(lambda match: f"\\u{ord(match[1]):04x}", text)
+    text = json.dumps(_with_signs(value), ensure_ascii=False, separators=separators)
+    return _AFTER_SIGN.sub(lambda match: f"\\u{ord(match[1]):04x}", text)
 
 
-def mark_places(text: str) -> list[int]:
+def _with_signs(value: object) -> object:
+    """Return a JSON value with the sign before each bracket that begins a mark, and before the sign itself."""
+    if isinstance(value, str):
+        return _text_with_signs(value)
+    if isinstance(value, dict):
+        return {_with_signs(name): _with_signs(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_signs(item) for item in value]
+    return value
+
+
+def _text_with_signs(text: str) -> str:
+    if text.isascii() and "<" not in text and "[" not in text:
+        return text  # most texts, and many times faster than the search for marks
+    signs = [match.start() for match in re.finditer(_SIGN, text)]
+    indexes = mark_indexes(text) + signs
+    if not indexes:
+        return text
+    chars = list(text)
+    for index in indexes:
+        chars[index] = _SIGN + chars[index]
+    return "".join(chars)
+
+
+def mark_indexes(text: str) -> list[int]:
     """Return the indexes of the brackets with which a mark begins."""
     angles = _marks_of(text, _ANGLE, _is_angle_mark)
     squares = _marks_of(text, _SQUARE, _is_square_mark)
@@ -88,69 +109,50 @@ def _marks_of(
     """
     begins = [match.start() for match in bracket.finditer(text)]
     ends = [*begins[1:], len(text)]
-    left = dict.fromkeys(range(len(begins)))
-    asked = list(left)
-    while asked:
-        found = [
-            number
-            for number in asked
-            if is_mark(text[begins[number] + 1 : ends[number]])
-        ]
-        asked = []
-        for number in reversed(found):
-            del left[number]
+    # The brackets that begin no mark, by their number; a dictionary keeps their order.
+    harmless = dict.fromkeys(range(len(begins)))
+    candidates = list(harmless)
+    while candidates:
+        marks = []
+        for number in candidates:
+            if is_mark(text[begins[number] + 1 : ends[number]]):
+                marks.append(number)
+
+        extended: dict[int, None] = {}
+        for number in reversed(marks):
+            del harmless[number]
             before = number - 1
-            while before >= 0 and before not in left:
+            while before >= 0 and before not in harmless:
                 before -= 1
             if before >= 0:
                 ends[before] = ends[number]
-                asked.append(before)
-        asked = [number for number in dict.fromkeys(asked) if number in left]
-    return [begin for number, begin in enumerate(begins) if number not in left]
+                extended[before] = None
+        candidates = [number for number in extended if number in harmless]
+    return [begin for number, begin in enumerate(begins) if number not in harmless]
 
 
 def _is_square_mark(part: str) -> bool:
+    """Return whether the text after a square bracket makes it a mark, such as `/INST]`."""
     inner = _SQUARE_END.split(part, maxsplit=1)[0]
     return _is_one_of(_letters_of(inner), _SQUARE_MARKS)
 
 
-def _placed(value: object) -> object:
-    """Return a JSON value with a sign before each bracket that begins a mark."""
-    if isinstance(value, str):
-        if value.isascii() and "<" not in value and "[" not in value:
-            return value  # most texts, and many times faster than the search for marks
-        escaped = {*mark_places(value), *_places_of_sign(value)}
-        if not escaped:
-            return value
-        return "".join(
-            f"{_PLACE}{char}" if place in escaped else char
-            for place, char in enumerate(value)
-        )
-    if isinstance(value, dict):
-        return {_placed(name): _placed(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [_placed(entry) for entry in value]
-    return value
-
-
-def _places_of_sign(text: str) -> list[int]:
-    return [match.start() for match in re.finditer(_PLACE, text)]
-
-
 def _is_angle_mark(part: str) -> bool:
-    ended = _ANGLE_END.split(part, maxsplit=1)
-    inner = ended[0]
+    """Return whether the text after an angle bracket makes it a mark, such as `/system>`."""
+    inner, *after_end = _ANGLE_END.split(part, maxsplit=1)
     letters = _letters_of(inner)
     if letters.startswith(_PREFIX):
         return True
     if any(_begins(letters, beginning) for beginning in _BEGINNINGS):
         return True
-    if _PIPE.match(inner) and 0 < len(letters) < _MOST and len(ended) > 1:
-        return inner.rstrip().endswith(("|", "\uff5c")) or _is_one_of(
-            letters, _ANGLE_MARKS
-        )
-    first_word = _letters_of(inner.split(maxsplit=1)[0]) if inner.strip() else ""
-    names = _ANGLE_MARKS | _ANGLE_ENDS if _CLOSING.match(inner) else _ANGLE_MARKS
+    if _PIPE.match(inner) and 0 < len(letters) < _MOST and after_end:
+        ends_with_pipe = inner.rstrip().endswith(("|", "\uff5c"))
+        return ends_with_pipe or _is_one_of(letters, _ANGLE_MARKS)
+
+    names = _ANGLE_MARKS
+    if _CLOSING.match(inner):
+        names |= _ANGLE_ENDS
+    first_word = _letters_of(" ".join(inner.split(maxsplit=1)[:1]))
     return _is_one_of(letters, names) or _is_one_of(first_word, names)
 
 
@@ -160,17 +162,18 @@ def _letters_of(text: str) -> str:
 
 def _letters(text: str) -> Iterator[str]:
     for char in text:
-        plain_char = char if char.isascii() else unicodedata.normalize("NFKD", char)[0]
-        if plain_char.isalnum():
-            yield plain_char.lower()[0]
+        if not char.isascii():
+            char = unicodedata.normalize("NFKD", char)[0]
+        if char.isalnum():
+            yield char.lower()[0]
 
 
 def _begins(letters: str, name: str) -> bool:
     """Return whether letters begin as a long name does. A letter of another alphabet may look like any of it."""
-    return len(letters) >= len(name) and all(
-        letter == expected or not letter.isascii()
-        for letter, expected in zip(letters, name, strict=False)
-    )
+    if len(letters) < len(name):
+        return False
+    pairs = zip(letters, name, strict=False)
+    return all(letter == other or not letter.isascii() for letter, other in pairs)
 
 
 def _is_one_of(letters: str, names: frozenset[str]) -> bool:

@@ -43,7 +43,10 @@ def question_in(prompt: str) -> str:
     prose = _FENCED.sub("\n", prompt).strip() or prompt
     if len(prose) <= _SHORT:
         return prose
-    return f"{_to_word(prose[:_PART])}\n{_to_word(prose[-_PART:][::-1])[::-1]}"
+    beginning = _without_last_word(prose[:_PART])
+    # The end, read backwards: its first word may be cut.
+    end = _without_last_word(prose[-_PART:][::-1])[::-1]
+    return f"{beginning}\n{end}"
 
 
 def without_private(text: str) -> str:
@@ -67,12 +70,14 @@ def is_remark(prompt: str) -> bool:
         return True
     if phrases is None or _CODE.search(text):
         return False
-    halts = (
-        (phrases["halt"] or phrases["cut"]) and "?" not in rest and "\uff1f" not in rest
-    )
-    return bool(halts) or max(len(rest.split()), len(_UNSPACED.findall(rest))) <= _REST
+    asks = "?" in rest or "\uff1f" in rest
+    if (phrases["halt"] or phrases["cut"]) and not asks:
+        return True
+    return len(rest.split()) <= _REST and len(_UNSPACED.findall(rest)) <= _REST
 
 
-def _to_word(text: str) -> str:
+def _without_last_word(text: str) -> str:
     """Return a text without its last word, which may be cut."""
-    return text.rsplit(maxsplit=1)[0] if " " in text.strip() else text
+    if " " not in text.strip():
+        return text
+    return text.rsplit(maxsplit=1)[0]

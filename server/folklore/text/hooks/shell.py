@@ -1,10 +1,14 @@
 """Commands by which an assistant reads a file: some have no tool of their own for that."""
 
 import shlex
+from collections.abc import Sequence
 
 # Characters of a command that may show a file.
 _LONGEST = 500
 _PRINTERS = frozenset({"cat", "head", "tail", "less", "nl", "bat", "sed"})
+# Programs of which an argument before the file may be a script or a count.
+_WITH_ARGUMENT = frozenset({"sed", "head", "tail"})
+_SHELL_SYNTAX = frozenset("|&;<>$`*?")
 _LOGS = (".log", ".out", ".err")
 
 
@@ -16,16 +20,25 @@ def file_shown(command: str) -> str:
     if len(command) > _LONGEST or "\n" in command.strip():
         return ""
     try:
-        program, *words = shlex.split(command) or [""]
+        words = shlex.split(command)
     except ValueError:  # a quotation without its end
         return ""
-    if program not in _PRINTERS or not set("|&;<>$`*?").isdisjoint(command):
+    if not words or words[0] not in _PRINTERS:
         return ""
-    values = [word for word in words if not word.startswith(("-", "+"))]
+    if not _SHELL_SYNTAX.isdisjoint(command):
+        return ""
+
+    program, *arguments = words
+    values = [word for word in arguments if not word.startswith(("-", "+"))]
     if not values or values[-1].endswith(_LOGS):
         return ""
-    is_script = program == "sed" and (len(values) != 2 or "-n" not in words)
-    is_several = program not in ("sed", "head", "tail") and len(values) > 1
-    if is_script or is_several:
+    if program == "sed" and not _only_prints(arguments, values):
+        return ""
+    if program not in _WITH_ARGUMENT and len(values) > 1:
         return ""
     return values[-1]
+
+
+def _only_prints(arguments: Sequence[str], values: Sequence[str]) -> bool:
+    """Return whether sed prints lines of one file: its values are a script and the file."""
+    return "-n" in arguments and len(values) == 2

@@ -59,38 +59,41 @@ def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
     Of the words of an assistant only decisions and causes count: it explains rules all the time.
     """
     prose = _FENCED.sub("\n", text[:_READ].replace("\u2019", "'") + "\n")
-    sentences = list(
-        dict.fromkeys(part.strip(" \t-*•") for part in _SENTENCE.split(prose))
-    )
+    parts = [part.strip(" \t-*•") for part in _SENTENCE.split(prose)]
+    sentences = dict.fromkeys(parts)
     stated: dict[str, None] = {}
     for previous, sentence in pairwise(["", *sentences]):
-        # "Write that down." is about the sentence before it
-        if _states(sentence, of_person):
-            stated |= dict.fromkeys(
-                [sentence if _is_long(_NOTES.sub("", sentence)) else previous]
-            )
-    return tuple(sentence for sentence in stated if 0 < len(sentence) <= _LONGEST)[
-        :_MOST
-    ]
+        if not _states(sentence, of_person):
+            continue
+        if _is_long(_NOTES.sub("", sentence)):
+            stated[sentence] = None
+        else:  # "Write that down." is about the sentence before it
+            stated[previous] = None
+    quotable = [sentence for sentence in stated if 0 < len(sentence) <= _LONGEST]
+    return tuple(quotable[:_MOST])
 
 
 def _is_long(text: str) -> bool:
-    return len(text) >= (_LEAST_ASCII if text.isascii() else _LEAST)
+    least = _LEAST_ASCII if text.isascii() else _LEAST
+    return len(text) >= least
 
 
 def _states(sentence: str, of_person: bool) -> bool:
+    """Return whether a sentence states something lasting."""
     if not _is_long(sentence) or len(sentence) > _LONGEST or is_question(sentence):
         return False
     if of_person and _NOTES.search(sentence):
         return True
     if _NO_STATEMENTS.search(sentence):
         return False
-    if _FINDINGS.search(sentence) is not None:
+    if _FINDINGS.search(sentence):
         return True
-    return of_person and (_RULES.search(sentence) is not None or _tells(sentence))
+    if not of_person:
+        return False
+    return _RULES.search(sentence) is not None or _is_fact(sentence)
 
 
-def _tells(sentence: str) -> bool:
+def _is_fact(sentence: str) -> bool:
     """Return whether a sentence has the form of a fact in some language."""
     if len(sentence.split()) < _LEAST_OF_FACT:
         return False

@@ -41,7 +41,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class PersonQuestion:
-    """What the assistant is about to ask the person."""
+    """Question that the assistant is about to put to the person."""
 
     text: str
 
@@ -78,12 +78,13 @@ class ToolCall:
         questions = self.arguments.get("questions")
         if not isinstance(questions, list):
             return None
-        asked = [
-            str(entry["question"])
-            for entry in questions
-            if isinstance(entry, Mapping) and entry.get("question")
-        ]
-        return PersonQuestion("\n".join(asked)) if asked else None
+        texts = []
+        for item in questions:
+            if isinstance(item, Mapping) and item.get("question"):
+                texts.append(str(item["question"]))
+        if not texts:
+            return None
+        return PersonQuestion("\n".join(texts))
 
     def _task(self) -> SubagentTask | None:
         if self.tool not in _SUBAGENT_TOOLS:
@@ -143,16 +144,13 @@ def _new_text(arguments: Mapping[str, Any]) -> str | None:
     """Return the text that an edit writes; None if the arguments write nothing."""
     edits = arguments.get("edits")
     if isinstance(edits, list):
-        parts = [_text(edit.get("new_string")) for edit in edits if _is_object(edit)]
-        return "\n".join(parts)
+        objects = [edit for edit in edits if isinstance(edit, Mapping)]
+        return "\n".join(_text(edit.get("new_string")) for edit in objects)
     for name in _NEW_TEXTS:
-        if isinstance(arguments.get(name), str):
-            return str(arguments[name])
+        text = arguments.get(name)
+        if isinstance(text, str):
+            return text
     return None
-
-
-def _is_object(value: object) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _output(response: object) -> str:

@@ -11,13 +11,12 @@ _COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
 
 
 def words_of(query: str) -> QuestionWords:
-    """Return the words of a query without its operators and without the terms that it excludes."""
-    terms = [
-        term.strip("\"'()*")
-        for term in query.split()
-        if not term.startswith("-") and term not in _OPERATORS
-    ]
-    return QuestionWords.of(terms)
+    """Return the words of a query without its operators and without the words that it excludes."""
+    tokens = []
+    for token in query.split():
+        if not token.startswith("-") and token not in _OPERATORS:
+            tokens.append(token.strip("\"'()*"))
+    return QuestionWords.of(tokens)
 
 
 def highlight_pattern(query: str) -> re.Pattern[str] | None:
@@ -27,9 +26,11 @@ def highlight_pattern(query: str) -> re.Pattern[str] | None:
 
 def highlighted(text: str, pattern: re.Pattern[str] | None) -> Sequence[Part]:
     """Return a text in parts, each with True if it matches the pattern."""
+    if pattern is None:
+        return [(text, False)]
     parts: list[Part] = []
     end = 0
-    for match in pattern.finditer(text) if pattern is not None else ():
+    for match in pattern.finditer(text):
         if match.start() > end:
             parts.append((text[end : match.start()], False))
         parts.append((match[0], True))

@@ -68,12 +68,9 @@ class KeywordQuery:
     @property
     def only_alternatives(self) -> bool:
         """True for an OR of words and phrases in any column, which the bag finds too if no phrase is required."""
-        operators = {step for step in self.program if not isinstance(step, int)}
-        return (
-            self.is_expression
-            and operators <= {"|"}
-            and not any(term.prefix or term.column for term in self.terms)
-        )
+        if not self.is_expression or any(step in ("&", "!") for step in self.program):
+            return False
+        return not any(term.prefix or term.column for term in self.terms)
 
 
 def parse(text: str) -> KeywordQuery:
@@ -134,11 +131,13 @@ class _Parser:
                 raise _MalformedError
             if not operand:
                 continue
-            if inverted and not after_or:
-                excluded.append(operand)
+            if not inverted:
+                alternatives.append(operand)
+            elif after_or:
+                alternatives.append(_inverted(operand))
             else:
-                alternatives.append(_inverted(operand) if inverted else operand)
-        return _joined([_joined(alternatives, "|"), *map(_inverted, excluded)], "&")
+                excluded.append(_inverted(operand))
+        return _joined([_joined(alternatives, "|"), *excluded], "&")
 
     def _conjunction(
         self, column: Column | None, *, negated: bool, depth: int
@@ -149,15 +148,12 @@ class _Parser:
             operands.append(self._unary(column, negated=negated, depth=depth))
         if len(operands) == 1:
             return operands[0]
-        if not all(operand for operand, _ in operands):
-            raise _MalformedError
-        return _joined(
-            [
-                _inverted(operand) if inverted else operand
-                for operand, inverted in operands
-            ],
-            "&",
-        ), False
+        programs = []
+        for operand, inverted in operands:
+            if not operand:
+                raise _MalformedError
+            programs.append(_inverted(operand) if inverted else operand)
+        return _joined(programs, "&"), False
 
     def _unary(
         self, column: Column | None, *, negated: bool, depth: int
@@ -182,22 +178,30 @@ class _Parser:
             return group
         if token.kind not in ("word", "phrase") or len(self.terms) == MAX_TERMS:
             raise _MalformedError
-        prefix = token.prefix or (len(token.text) == 1 and token.text >= PAIRED)
-        self.terms.append(
-            Term(token.text, prefix, token.kind == "phrase", column, negated)
+        is_single_character = len(token.text) == 1 and token.text >= PAIRED
+        term = Term(
+            text=token.text,
+            prefix=token.prefix or is_single_character,
+            phrase=token.kind == "phrase",
+            column=column,
+            negated=negated,
         )
+        self.terms.append(term)
         return [len(self.terms) - 1]
 
 
 def _inverted(program: Steps) -> Steps:
-    return [*program, "!"] if program else []
+    return [*program, "!"]
 
 
 def _joined(programs: Iterable[Steps], operator: Operator) -> Steps:
     """Join programs by an operator from left to right, without the empty ones."""
     steps: Steps = []
     for program in filter(None, programs):
-        steps += [*program, operator] if steps else program
+        is_first = not steps
+        steps += program
+        if not is_first:
+            steps.append(operator)
     return steps
 
 

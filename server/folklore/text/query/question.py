@@ -9,19 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import islice, pairwise
+from itertools import pairwise
+from typing import NamedTuple
 
 from folklore.text.clean import nfc, normal_form
-from folklore.text.dates.date_terms import date_terms, pieces_with_dates
+from folklore.text.dates.date_terms import date_terms, tokens_with_dates
 from folklore.text.languages import detect
 
 _MAX_WORDS = 64
-# Pieces of a question that are read: of a long text only the beginning.
-_MAX_PIECES = 2_000
+# Tokens of a question that are read: of a long text only the beginning.
+_MAX_TOKENS = 2_000
 # Pairs of letters of one run in a script without spaces.
 _MAX_PAIRS = 200
-# Places in a long text that are compared.
-_MAX_PLACES = 500
+# Occurrences in a long text that are compared.
+_MAX_OCCURRENCES = 500
 _WORD = re.compile(r"[^\W_]+")
 _NO_LETTER_BEFORE = r"(?<![^\W_])"
 _NO_LETTER_AFTER = r"(?![^\W_])"
@@ -87,13 +88,23 @@ _SHORTEST_STEM = 4
 class QuestionWord:
     """A word of a question: the beginning by which its forms are found in a plain text, its weight, its kind.
 
-    `place` is that of its piece in the question.
+    The beginning has a space before it, and one after it if it is the whole word; pairs of letters and symbols have
+    none. `position` is that of its token in the question.
     """
 
     start: str
     weight: float
     name: bool = False
-    place: int = 0
+    position: int = 0
+
+
+class Occurrence(NamedTuple):
+    """The range of a text with the beginning of a word of the question, that beginning, and the weight of the word."""
+
+    begin: int
+    end: int
+    word: str
+    weight: float
 
 
 @dataclass(frozen=True)
@@ -111,68 +122,33 @@ class QuestionWords:
     spellings: tuple[tuple[str, str], ...] = ()
 
     @classmethod
-    def of(cls, pieces: Sequence[str]) -> QuestionWords:
+    def of(cls, tokens: Sequence[str]) -> QuestionWords:
         """Return the words of a question that was split at white space; those of a date are replaced by its terms."""
-        return cls._of(tuple(pieces[:_MAX_PIECES]))
+        return cls._of(tuple(tokens[:_MAX_TOKENS]))
 
     @classmethod
     @lru_cache(64)  # an answer needs them several times
-    def _of(cls, pieces: tuple[str, ...]) -> QuestionWords:
-        dates = date_terms(" ".join(pieces))
-        if dates:
-            dated = pieces_with_dates(pieces)
-        else:
-            dated = set()
-        by_start: dict[str, QuestionWord] = {}
-        spelled: list[tuple[str, float]] = []
-        german = detect(" ".join(pieces)) == "german"
-        opening = True
-        for place, piece in enumerate(pieces):
-            for match in _WORD.finditer(without_contractions(piece)):
-                if (
-                    place in dated
-                    or len(by_start) >= _MAX_WORDS
-                    or len(spelled) >= _MAX_PIECES
-                ):
-                    break
-                folded = _folded(match.group())
-                words = list(
-                    islice(
-                        _words(match.group(), folded, place, opening=opening),
-                        _MAX_PAIRS,
-                    )
-                )
-                by_start |= {
-                    word.start: by_start.get(word.start, word) for word in words
-                }
-                spelled.append((folded, words[0].weight))
-                opening = german
-            by_start |= {
-                symbol: QuestionWord(symbol, _SPECIFIC, place=place)
-                for symbol in _symbols(piece)
-                if len(by_start) < _MAX_WORDS
-            }
-            opening = german or piece[-1:] in _SENTENCE_ENDS
-        pairs = {
-            f" {first} {second} ": min(weight, other)
-            for (first, weight), (second, other) in pairwise(spelled)
-        }
-        stripped = (piece.strip(_SIGNS) for piece in pieces[:_MAX_WORDS])
-        names = dict.fromkeys(
-            piece.casefold() for piece in stripped if _IDENTIFIER.search(piece)
-        )
-        question = _folded(" ".join(pieces[:_MAX_WORDS]))
+    def _of(cls, tokens: tuple[str, ...]) -> QuestionWords:
+        text = " ".join(tokens)
+        dates = date_terms(text)
+        dated = tokens_with_dates(tokens) if dates else set()
+        reader = _Reader(is_german=detect(text) == "german")
+        for position, token in enumerate(tokens):
+            if position not in dated:
+                reader.read_words(token, position)
+            reader.read_symbols(token, position)
+            reader.begin_next(token)
         return cls(
-            tuple(by_start.values()),
-            tuple(pairs.items()),
-            tuple(names),
-            dates,
-            tuple(_spellings(question)),
+            words=tuple(reader.words.values()),
+            pairs=_pairs_of(reader.sequence),
+            names=_names_of(tokens[:_MAX_WORDS]),
+            dates=dates,
+            spellings=tuple(_spellings(_folded(" ".join(tokens[:_MAX_WORDS])))),
         )
 
     @cached_property
     def identifiers(self) -> Sequence[re.Pattern[str]]:
-        """What finds each of the names in a text without capitals. Most questions are not asked for it."""
+        """The patterns of the names in a text without capitals."""
         return [
             re.compile(f"{_NO_LETTER_BEFORE}{re.escape(name)}{_NO_LETTER_AFTER}")
             for name in self.names
@@ -203,11 +179,11 @@ class QuestionWords:
         """Return a plain text with the names that it writes otherwise as the question does: `oncall` with `on call`."""
         if not self.spellings:
             return text
-        spelled = [own for other, own in self.spellings if other in text]
-        return text + "".join(spelled)
+        own_spellings = [own for other, own in self.spellings if other in text]
+        return text + "".join(own_spellings)
 
     def in_sequence(self, text: str) -> float:
-        """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
+        """Return the weight of the pairs of adjacent words that a plain text has in sequence."""
         return sum([weight for pair, weight in self.pairs if pair in text])
 
     @cached_property
@@ -217,36 +193,94 @@ class QuestionWords:
 
     def pattern(self, least: float) -> re.Pattern[str] | None:
         """Return what finds the forms of the words that weigh more than `least`; None if there is no such word."""
-        forms = []
-        for word in self.words:
-            if word.weight > least:
-                prefix = _NO_LETTER_BEFORE if word.start[0] == " " else ""
-                if not prefix:
-                    suffix = ""
-                else:
-                    suffix = _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
-                forms.append(f"{prefix}{re.escape(word.start.strip())}{suffix}")
-        return re.compile("|".join(forms), re.IGNORECASE) if forms else None
+        words = [word for word in self.words if word.weight > least]
+        if not words:
+            return None
+        return re.compile("|".join(map(_forms_of, words)), re.IGNORECASE)
 
-    def places(self, text: str) -> list[tuple[int, int, str, float]]:
-        """Return where a text holds words of the question, in order: begin, end, the word and its weight."""
+    def occurrences(self, text: str) -> list[Occurrence]:
+        """Return where a text has words of the question, in order."""
         lower = text.lower()
-        # a few letters have longer forms, and the places would be wrong
         if len(lower) != len(text):
-            lower = text
-        matches: list[tuple[int, int, str, float]] = []
+            lower = (
+                text  # a few letters have longer forms, and the offsets would be wrong
+            )
+        results: list[Occurrence] = []
         for word in self.words:
-            start = word.start.strip()
-            place = lower.find(start)
-            while place >= 0 and len(matches) < _MAX_PLACES:
-                if (
-                    place == 0
-                    or not lower[place - 1].isalnum()
-                    or _UNSPACED.match(start)
-                ):
-                    matches.append((place, place + len(start), start, word.weight))
-                place = lower.find(start, place + len(start))
-        return sorted(matches)
+            letters = word.start.strip()
+            may_be_within = _UNSPACED.match(letters) is not None
+            begin = lower.find(letters)
+            while begin >= 0 and len(results) < _MAX_OCCURRENCES:
+                end = begin + len(letters)
+                if begin == 0 or may_be_within or not lower[begin - 1].isalnum():
+                    results.append(Occurrence(begin, end, letters, word.weight))
+                begin = lower.find(letters, end)
+        return sorted(results)
+
+
+@dataclass(slots=True)
+class _Reader:
+    """Reader of the tokens of a question: its distinct words by their beginnings, and all with their weights in sequence.
+
+    A capital at the `opening` of a sentence, and any in German, is no sign of a name.
+    """
+
+    is_german: bool
+    opening: bool = True
+    words: dict[str, QuestionWord] = field(default_factory=dict)
+    sequence: list[tuple[str, float]] = field(default_factory=list)
+
+    def read_words(self, token: str, position: int) -> None:
+        """Add the words of a token, as far as there is room."""
+        for match in _WORD.finditer(without_contractions(token)):
+            if len(self.words) >= _MAX_WORDS or len(self.sequence) >= _MAX_TOKENS:
+                return
+            folded = _folded(match[0])
+            words = _words_of(match[0], folded, position, opening=self.opening)
+            for word in words:
+                self.words.setdefault(word.start, word)
+            self.sequence.append((folded, words[0].weight))
+            self.opening = self.is_german
+
+    def read_symbols(self, token: str, position: int) -> None:
+        """Add the emoji and other symbols of a token, if there is room."""
+        if len(self.words) < _MAX_WORDS:
+            for symbol in _symbols(token):
+                self.words[symbol] = QuestionWord(symbol, _SPECIFIC, position=position)
+
+    def begin_next(self, token: str) -> None:
+        """Note whether the token after this one opens a sentence."""
+        self.opening = self.is_german or token[-1:] in _SENTENCE_ENDS
+
+
+def _pairs_of(
+    sequence: Sequence[tuple[str, float]],
+) -> tuple[tuple[str, float], ...]:
+    """Return the pairs of adjacent words, each with the smaller of their weights."""
+    weights = {}
+    for (first, weight), (second, other_weight) in pairwise(sequence):
+        weights[f" {first} {second} "] = min(weight, other_weight)
+    return tuple(weights.items())
+
+
+def _names_of(tokens: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of code, paths and versions among tokens, without capitals and repetitions."""
+    names: dict[str, None] = {}
+    for token in tokens:
+        name = token.strip(_SIGNS)
+        if _IDENTIFIER.search(name):
+            names[name.casefold()] = None
+    return tuple(names)
+
+
+def _forms_of(word: QuestionWord) -> str:
+    """Return the pattern of the forms of a word, by the spaces around its beginning (see QuestionWord)."""
+    letters = re.escape(word.start.strip())
+    if word.start[0] != " ":
+        return letters
+    if word.start[-1] == " ":
+        return f"{_NO_LETTER_BEFORE}{letters}{_NO_LETTER_AFTER}"
+    return f"{_NO_LETTER_BEFORE}{letters}{_LETTERS}"
 
 
 def plain(text: str) -> str:
@@ -275,13 +309,15 @@ def with_parts(text: str) -> str:
     cases = text.encode("ascii", "replace").translate(_CASES)  # a byte a character
     parts = []
     end = 0
-    while (place := cases.find(b"aA", end)) >= 0:
-        begin = cases.rfind(b" ", end, place) + 1
+    border = cases.find(b"aA")
+    while border >= 0:
+        begin = cases.rfind(b" ", end, border) + 1
         parts.append(text[end:begin])
-        end = cases.find(b" ", place)
+        end = cases.find(b" ", border)
         if end < 0:
             end = len(text)
         parts.append(_CAMEL.sub(_with_its_parts, text[begin:end]))
+        border = cases.find(b"aA", end)
     return "".join(parts) + text[end:]
 
 
@@ -313,12 +349,11 @@ def _spellings(question: str) -> Iterable[tuple[str, str]]:
         yield f" {name[1]} {name[2]} ", f" {name[0]} "
 
 
-def _symbols(piece: str) -> Iterable[str]:
-    if piece.isascii():
+def _symbols(token: str) -> Iterable[str]:
+    if token.isascii():
         return ()
-    return (
-        sign.casefold() for sign in _SYMBOL.findall(_replaced(piece, _VARIANTS, ""))
-    )
+    plain_token = _replaced(token, _VARIANTS, "")
+    return (symbol.casefold() for symbol in _SYMBOL.findall(plain_token))
 
 
 def _folded(text: str) -> str:
@@ -328,32 +363,36 @@ def _folded(text: str) -> str:
     return nfc(_ACCENTS.sub("", normal_form("NFKD", folded)))
 
 
-def _words(
-    text: str, folded: str, place: int, *, opening: bool
-) -> Iterable[QuestionWord]:
-    """Return a word of a question, or the pairs of letters of a script without spaces; `opening` may have a capital."""
-    if not folded.isascii() and (runs := _UNSPACED.findall(folded)):
-        pairs = (run[at : at + 2] for run in runs for at in range(max(len(run) - 1, 1)))
-        others = _UNSPACED.sub(" ", text).split()
-        return (
-            *(QuestionWord(pair, len(pair), place=place) for pair in pairs),
-            *(_word(other, _folded(other), place, opening=True) for other in others),
-        )
-    return [_word(text, folded, place, opening=opening)]
+def _words_of(
+    text: str, folded: str, position: int, *, opening: bool
+) -> Sequence[QuestionWord]:
+    """Return a run of letters as one word; of a script without spaces the pairs of letters, and what is between them."""
+    runs = [] if folded.isascii() else _UNSPACED.findall(folded)
+    if not runs:
+        return [_word(text, folded, position, opening=opening)]
+    words = []
+    for run in runs:
+        for begin in range(max(len(run) - 1, 1)):
+            pair = run[begin : begin + 2]
+            words.append(QuestionWord(pair, len(pair), position=position))
+    for other in _UNSPACED.sub(" ", text).split():
+        words.append(_word(other, _folded(other), position, opening=True))
+    return words[:_MAX_PAIRS]
 
 
-def _word(text: str, folded: str, place: int, *, opening: bool) -> QuestionWord:
+def _word(text: str, folded: str, position: int, *, opening: bool) -> QuestionWord:
     letters = len(folded)
+    is_lower_after_first = text[1:].islower()
+    is_name = text[:1].isupper() and is_lower_after_first and not opening
+    has_digits = any(char.isdigit() for char in folded)
+
     weight = max(float(min(letters, _LONGEST) - _SHORTEST), _LEAST)
-    name = text[:1].isupper() and text[1:].islower() and not opening
-    digits = any(char.isdigit() for char in folded)
-    if name or digits or (not text[1:].islower() and letters > 1):
+    if is_name or has_digits or (letters > 1 and not is_lower_after_first):
         weight = max(weight, _SPECIFIC)
-    if digits or letters < _SHORTEST_STEM:
-        return QuestionWord(f" {folded} ", weight, name, place)
-    return QuestionWord(
-        " " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))],
-        weight,
-        name,
-        place,
-    )
+
+    if has_digits or letters < _SHORTEST_STEM:
+        start = f" {folded} "
+    else:
+        stem_length = max(_SHORTEST_STEM, math.ceil(_STEM * letters))
+        start = f" {folded[:stem_length]}"
+    return QuestionWord(start, weight, is_name, position)

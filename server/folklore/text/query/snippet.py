@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 
-from folklore.text.query.question import QuestionWords
+from folklore.text.query.question import Occurrence, QuestionWords
 from folklore.text.tokens import ELLIPSIS, last_space
 
 # Begin of a sentence, a line or a list entry.
@@ -30,14 +30,19 @@ def snippet(
     room = max(room - 2 * len(ELLIPSIS), 1)
     begin, end = passage or (0, len(text))
     if end - begin > room:
-        first, last = _best_span(words.places(text[begin:end]), room)
-        begin, end = begin + first, begin + last
+        first, last = _best_span(words.occurrences(text[begin:end]), room)
+        end = begin + last
+        begin += first
+
     begin = _start(text, begin, end, room)
     end = min(begin + room, len(text))
-    if end < len(text) and (space := last_space(text, begin, end)) is not None:
-        end = space
-    cut = text[begin:end].strip()
-    return f"{ELLIPSIS if begin > 0 else ''}{cut}{ELLIPSIS if end < len(text) else ''}"
+    if end < len(text):
+        space = last_space(text, begin, end)
+        if space is not None:
+            end = space
+    before = ELLIPSIS if begin > 0 else ""
+    after = ELLIPSIS if end < len(text) else ""
+    return f"{before}{text[begin:end].strip()}{after}"
 
 
 def line(text: str, words: QuestionWords, room: int) -> str:
@@ -74,30 +79,40 @@ def _best_sentences(text: str, words: QuestionWords, room: int) -> tuple[int, in
     The first of equal ones is taken. A first sentence that does not fit is taken alone.
     """
     sentences = _sentences(text)
-    held: list[dict[str, float]] = [{} for _ in sentences]
-    number = 0
-    for place, _, word, weight in words.places(text):
-        while place >= sentences[number][1] and number + 1 < len(sentences):
-            number += 1
-        held[number][word] = weight
+    weights = _weights_by_sentence(sentences, words.occurrences(text))
     best = -1.0
     span = sentences[0]
-    # At most 500 of any number of sentences: places are as many.
-    starts = [index for index, words_held in enumerate(held) if words_held] or [0]
-    for first in starts:
+    # At most 500 of any number of sentences: as many as there are occurrences.
+    with_words = [index for index, of_sentence in enumerate(weights) if of_sentence]
+    for first in with_words or [0]:
         begin = sentences[first][0]
-        found: dict[str, float] = {}
+        together: dict[str, float] = {}
         for last in range(first, len(sentences)):
             end = sentences[last][1]
             if last > first and end - begin > room:
                 break
-            found |= held[last]
-            weight = sum(found.values())
+            together |= weights[last]
+            weight = sum(together.values())
+            is_better = weight > best + 1e-9
             # More sentences than hold the words are welcome where they follow.
-            if weight > best + 1e-9 or (begin == span[0] and weight > best - 1e-9):
+            goes_on = begin == span[0] and weight > best - 1e-9
+            if is_better or goes_on:
                 best = weight
                 span = (begin, end)
     return span
+
+
+def _weights_by_sentence(
+    sentences: Sequence[tuple[int, int]], occurrences: Sequence[Occurrence]
+) -> list[dict[str, float]]:
+    """Return for each sentence the words of the question that begin in it, with their weights."""
+    weights: list[dict[str, float]] = [{} for _ in sentences]
+    index = 0
+    for occurrence in occurrences:
+        while index + 1 < len(sentences) and occurrence.begin >= sentences[index][1]:
+            index += 1
+        weights[index][occurrence.word] = occurrence.weight
+    return weights
 
 
 def _sentences(text: str) -> list[tuple[int, int]]:
@@ -113,10 +128,8 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return ranges
 
 
-def _best_span(
-    places: Sequence[tuple[int, int, str, float]], room: int
-) -> tuple[int, int]:
-    """Return the begin of the first and the end of the last of the places that fit and have most weight.
+def _best_span(occurrences: Sequence[Occurrence], room: int) -> tuple[int, int]:
+    """Return the begin of the first and the end of the last of the occurrences that fit and have most weight.
 
     A word counts once in a span, and the first of equal spans is taken.
     """
@@ -124,29 +137,36 @@ def _best_span(
     span = (0, 0)
     first = 0
     weight = 0.0
-    inside: Counter[str] = Counter()
-    for begin, end, word, value in places:
-        weight += 0.0 if inside[word] else value
-        inside[word] += 1
-        while places[first][0] < end - room and places[first][0] < begin:
-            _, _, dropped, loss = places[first]
-            inside[dropped] -= 1
-            weight -= 0.0 if inside[dropped] else loss
+    counts: Counter[str] = Counter()
+    for added in occurrences:
+        if not counts[added.word]:
+            weight += added.weight
+        counts[added.word] += 1
+
+        while occurrences[first].begin < min(added.end - room, added.begin):
+            removed = occurrences[first]
+            counts[removed.word] -= 1
+            if not counts[removed.word]:
+                weight -= removed.weight
             first += 1
+
         if weight > best + 1e-9:
             best = weight
-            span = (places[first][0], end)
+            span = (occurrences[first].begin, added.end)
     return span
 
 
 def _start(text: str, begin: int, end: int, room: int) -> int:
     """Return where a snippet begins: at the sentence of its first word if it fits, else some words before it."""
     earliest = max(end - room, 0)
-    starts = [match.end() for match in _SENTENCE.finditer(text, earliest, begin)]
-    if starts:
-        return starts[-1] if end - starts[-1] <= room else begin
+    sentences = [match.end() for match in _SENTENCE.finditer(text, earliest, begin)]
+    if sentences:
+        fits = end - sentences[-1] <= room
+        return sentences[-1] if fits else begin
     if earliest == 0:
         return 0
-    target = max(begin - int(room * _LEAD), earliest)
-    space = text.find(" ", target, begin)
-    return space + 1 if space >= 0 else target
+    some_words_before = max(begin - int(room * _LEAD), earliest)
+    space = text.find(" ", some_words_before, begin)
+    if space < 0:
+        return some_words_before
+    return space + 1

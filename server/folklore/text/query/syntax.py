@@ -89,11 +89,10 @@ class _Reader:
                 yield Token(cast("Kind", operator[1].lower()), operator[1])
             elif char == "-" and self._excludes():
                 yield self._sign("not")
-                yield from (
-                    self._operand()
-                    if self.text[self.position] != "("
-                    else [self._sign("open")]
-                )
+                if self.text[self.position] == "(":
+                    yield self._sign("open")
+                else:
+                    yield from self._operand()
             else:
                 yield from self._operand()
 
@@ -110,14 +109,12 @@ class _Reader:
 
     def _excludes(self) -> bool:
         """Return whether this dash excludes what follows: `-word`, `-"two words"`, `-(a b)`, `-tag:x`."""
-        start = self.position + 1
-        if self._command_line or (
-            self.position and not _BEFORE_EXCLUSION.match(self.text, self.position - 1)
-        ):
+        previous = self.text[max(self.position - 1, 0) : self.position]
+        begins_word = not previous or _BEFORE_EXCLUSION.match(previous)
+        if self._command_line or not begins_word:
             return False
-        if self.text[start : start + 1] in ("(", '"') or _COLUMN.match(
-            self.text, start
-        ):
+        start = self.position + 1
+        if self.text.startswith(("(", '"'), start) or _COLUMN.match(self.text, start):
             return True
         word = _EXCLUDED_WORD.match(self.text, start)
         return word is not None and word.group() not in _FLAGS
@@ -162,17 +159,16 @@ class _Reader:
         depth = 0
         while self.position < len(self.text):
             char = self.text[self.position]
-            previous = self.text[self.position - 1]
+            if char.isspace() or (char == ")" and depth == 0):
+                break
+            if char == '"' and self.position > start:
+                follows_word = self.text[self.position - 1].isalnum()
+                if not follows_word:
+                    break
             if char == "(":
                 depth += 1
             elif char == ")":
-                if not depth:
-                    break
                 depth -= 1
-            elif char.isspace() or (
-                char == '"' and self.position > start and not previous.isalnum()
-            ):
-                break
             self.position += 1
         self._code_brackets += depth
 
@@ -197,17 +193,14 @@ def _is_selective(prefix: str) -> bool:
 def _without_emphasis(tokens: list[Token]) -> Iterator[Token]:
     """Turn a NOT of SQL or of emphasis into a word."""
     words = [token.text if token.kind == "word" else "" for token in tokens]
-    for previous, token, following in zip(
-        ["", *words], tokens, [*words[1:], ""], strict=False
-    ):
-        emphasis = (
-            following in _SQL_AFTER_NOT or previous.lower() in _EMPHASIS_BEFORE_NOT
-        )
-        yield (
-            replace(token, kind="word")
-            if token.kind == "not" and token.text and emphasis
-            else token
-        )
+    triples = zip(["", *words], tokens, [*words[1:], ""], strict=False)
+    for previous, token, following in triples:
+        is_sql = following in _SQL_AFTER_NOT
+        is_emphasis = previous.lower() in _EMPHASIS_BEFORE_NOT
+        if token.kind == "not" and token.text and (is_sql or is_emphasis):
+            yield replace(token, kind="word")
+        else:
+            yield token
 
 
 def _without_capital_sentences(tokens: list[Token]) -> list[Token]:
@@ -217,12 +210,11 @@ def _without_capital_sentences(tokens: list[Token]) -> list[Token]:
     alternate with operators.
     """
     words = "".join(token.text for token in tokens if token.kind == "word")
-    adjacent = any(a.kind == b.kind == "word" for a, b in pairwise(tokens))
-    if not (adjacent and words.isupper()):
+    has_adjacent = any(a.kind == b.kind == "word" for a, b in pairwise(tokens))
+    if not has_adjacent or not words.isupper():
         return tokens
-    return [
-        replace(token, kind="word")
-        if token.kind in ("and", "or", "not") and token.text
-        else token
-        for token in tokens
-    ]
+    results = []
+    for token in tokens:
+        is_operator = token.kind in ("and", "or", "not") and token.text
+        results.append(replace(token, kind="word") if is_operator else token)
+    return results

@@ -28,8 +28,8 @@ def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
     a missing word and widens the distance. A term without any lexeme is removed together with its operator, as Postgres
     does; the result is "" if no term remains.
     """
-    terms = zip(query.terms, lexemes, strict=True)
-    operands = [_operand(term, forms) for term, forms in terms]
+    pairs = zip(query.terms, lexemes, strict=True)
+    operands = [_operand(term, forms) for term, forms in pairs]
     return str(_evaluated(query, operands) or "")
 
 
@@ -39,12 +39,13 @@ def to_negations(query: KeywordQuery, lexemes: Sequence[Forms]) -> str | None:
     It is the expression with every other term taken as found: `redis -cluster` becomes `!cluster`, and `redis OR NOT
     cluster` excludes nothing.
     """
-    operands = [
-        _operand(term, forms) if term.negated else True
-        for term, forms in zip(query.terms, lexemes, strict=True)
-    ]
+    operands: list[str | bool] = []
+    for term, forms in zip(query.terms, lexemes, strict=True):
+        operands.append(_operand(term, forms) if term.negated else True)
     negations = _evaluated(query, operands)
-    return negations if isinstance(negations, str) and negations else None
+    if not negations or not isinstance(negations, str):
+        return None
+    return negations
 
 
 def function_word_text(word: str) -> str:
@@ -103,10 +104,11 @@ def quoted(lexeme: str) -> str:
 
 
 def _operand(term: Term, forms: Forms) -> str:
-    sequences = dict.fromkeys(filter(None, (_sequence(term, form) for form in forms)))
-    if len(sequences) < 2:
-        return next(iter(sequences), "")
-    return "(" + " | ".join(sequences) + ")"
+    """Write the alternatives of a term: `('a' | 'b')`."""
+    alternatives = dict.fromkeys(_sequence(term, form) for form in forms)
+    alternatives.pop("", None)
+    text = " | ".join(alternatives)
+    return f"({text})" if len(alternatives) > 1 else text
 
 
 def _sequence(term: Term, form: Sequence[str]) -> str:
@@ -142,8 +144,6 @@ def without_last_characters(form: Sequence[str]) -> list[str]:
 
 
 def _is_valid(lexeme: str) -> bool:
-    return (
-        bool(lexeme)
-        and "\x00" not in lexeme
-        and len(lexeme.encode("utf-8", "replace")) <= _MAX_LEXEME_BYTES
-    )
+    if not lexeme or "\x00" in lexeme:
+        return False
+    return len(lexeme.encode("utf-8", "replace")) <= _MAX_LEXEME_BYTES

@@ -212,14 +212,16 @@ def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
     before = lower[max(0, start - 40) : start]
     name = _name(lower, literal, start, before)
     value = _value(text, lower, name.end) if name else None
-    if not name or not value or (value.form == "pair" and not _ARGUMENT.search(before)):
+    if name is None or value is None:
         return
-    if value.form not in ("set", "prose") and _EXPANSION.search(before):
-        return  # $PASSWORD is the value of a variable
-    # the result of a test
-    if text.startswith("PASS:", start) or not _is_secret(name, value):
+    if value.form == "pair" and not _ARGUMENT.search(before):
         return
-    yield Secret(name.kind, value.start, value.end)
+    is_variable = value.form not in ("set", "prose") and _EXPANSION.search(before)
+    is_result_of_test = text.startswith("PASS:", start)
+    if is_variable or is_result_of_test:
+        return
+    if _is_secret(name, value):
+        yield Secret(name.kind, value.start, value.end)
 
 
 def _name(lower: str, literal: str, start: int, before: str) -> _Name | None:
@@ -261,20 +263,16 @@ def _cut(value: str, form: str | None) -> str:
 
 def _is_secret(name: _Name, value: _Value) -> bool:
     if name.kind == "password":
-        # a word of the sentence, not "password qW9!x"
         if value.form == "next" and kinds_of_characters(value.text) < 3:
-            return False
+            return False  # a word of the sentence, not "password qW9!x"
         return is_password(value.text, stated=value.stated)
-    if value.form in ("purpose", "next") and not (
-        name.qualified and len(value.text) >= 16
-    ):
+    is_announced = name.qualified and len(value.text) >= 16
+    if value.form in ("purpose", "next") and not is_announced:
         return False
-    # the fingerprint of a signing key
     if value.form == "next" and HEXADECIMAL.match(value.text):
-        return False
-    return is_token(
-        value.text, stated=value.form == "set" or value.stated, qualified=name.qualified
-    )
+        return False  # the fingerprint of a signing key
+    is_stated = value.form == "set" or value.stated
+    return is_token(value.text, stated=is_stated, qualified=name.qualified)
 
 
 # By position
@@ -299,22 +297,24 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     end = start + length
     password = unquote(text[start:end])
     user = unquote(userinfo["user"])
-    is_sample = password.lower() == user or is_placeholder(text[start:end])
+    if password.lower() == user or is_placeholder(text[start:end]):
+        return
     # For a host that could be real, a plain word is a password too.
-    if not is_sample and (
-        is_generated(password)
-        or (_REAL_HOST.match(text, end) and is_password(password, stated=True))
-    ):
+    could_be_real = _REAL_HOST.match(text, end) is not None
+    if is_generated(password) or (could_be_real and is_password(password, stated=True)):
         yield Secret("password in a URL", start, end)
 
 
 def _password_length(value: str) -> int | None:
     """Return the length of the password with which a text begins, before an @ and a host; None without them."""
-    ats = [at.start() for at in _AT_HOST.finditer(value)]
-    path = _PATH.search(value)
+    lengths = [at.start() for at in _AT_HOST.finditer(value)]
+    if not lengths:
+        return None
     # The host follows the last @ before the path; a password may contain an unescaped / or @, a path an @.
-    before_path = [at for at in ats if path is None or at < path.start()]
-    return next(iter([*before_path[-1:], *ats]), None)
+    path = _PATH.search(value)
+    end = path.start() if path else len(value)
+    before_path = [length for length in lengths if length < end]
+    return before_path[-1] if before_path else lengths[0]
 
 
 def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
@@ -325,7 +325,8 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
             if match := _AFTER_SCHEME.match(lower, start):
                 begin, end = match.span("value")
                 value = text[begin:end].rstrip(".:")
-                if _is_basic(value) if scheme == "basic" else is_token(value):
+                is_credential = _is_basic if scheme == "basic" else is_token
+                if is_credential(value):
                     yield Secret(f"{scheme} credential", begin, begin + len(value))
             start = lower.find(scheme, start)
 
@@ -368,11 +369,12 @@ def _before_the_name(text: str, lower: str) -> Iterator[Secret]:
         if word is None:
             continue
         value = word.group()
+        start, end = word.span()
         if not name.group().endswith(("word", "phrase")):
             if is_token(value):
-                yield Secret("key", *word.span())
+                yield Secret("key", start, end)
         elif kinds_of_characters(value) >= 3 and is_password(value, stated=False):
-            yield Secret("password", *word.span())
+            yield Secret("password", start, end)
 
 
 def _docker_logins(text: str, _lower: str) -> Iterator[Secret]:

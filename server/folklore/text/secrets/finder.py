@@ -17,9 +17,8 @@ def find(text: str) -> tuple[Secret, ...]:
     # Their patterns take long to compile, and a question is answered before one is searched.
     from folklore.text.secrets import context, key_formats
 
-    lower = text.replace(
-        "İ", "i"
-    ).lower()  # the one letter whose lower case has two characters
+    # "İ" is the one letter whose lower case has two characters.
+    lower = text.replace("İ", "i").lower()
     by_form = key_formats.find_keys(text, lower)
     by_context = context.find_by_context(text, lower)
     return _merged([*by_form, *by_context])
@@ -31,20 +30,21 @@ def redact(text: str) -> tuple[str, tuple[str, ...]]:
     Raises SearchEnded.
     """
     secrets = find(text)
-    pieces = []
+    redacted = ""
     end = 0
     for secret in secrets:
-        pieces += [text[end : secret.start], f"[redacted: {secret.kind}]"]
+        redacted += f"{text[end : secret.start]}[redacted: {secret.kind}]"
         end = secret.end
-    return "".join([*pieces, text[end:]]), tuple(secret.kind for secret in secrets)
+    return redacted + text[end:], tuple(secret.kind for secret in secrets)
 
 
 def _merged(secrets: Iterable[Secret]) -> tuple[Secret, ...]:
     """Merge overlapping secrets; the one that begins first, or else is the longest, determines the kind."""
     merged: list[Secret] = []
     for secret in sorted(secrets, key=lambda secret: (secret.start, -secret.end)):
-        if not merged or secret.start >= merged[-1].end:
+        previous = merged[-1] if merged else None
+        if previous is None or secret.start >= previous.end:
             merged.append(secret)
         else:
-            merged[-1] = merged[-1]._replace(end=max(merged[-1].end, secret.end))
+            merged[-1] = previous._replace(end=max(previous.end, secret.end))
     return tuple(merged)

@@ -43,15 +43,15 @@ _FEWEST = re.compile(r"\{([0-9]+)")
 
 
 def _rule(kind: str, hints: str, prefix: str, body: str = "", flags: str = "") -> Rule:
-    pattern = re.compile(body) if body else None
+    fewest = _FEWEST.search(body)
     return Rule(
-        kind,
-        tuple(hints.split()),
-        re.compile(prefix),
-        pattern,
-        "mixed" in flags,
-        "within_word" in flags,
-        int(fewest[1]) if (fewest := _FEWEST.search(body)) else 0,
+        kind=kind,
+        hints=tuple(hints.split()),
+        prefix=re.compile(prefix),
+        body=re.compile(body) if body else None,
+        mixed="mixed" in flags,
+        within_word="within_word" in flags,
+        shortest=int(fewest[1]) if fewest else 0,
     )
 
 
@@ -154,29 +154,28 @@ def _positions(lower: str) -> set[int]:
         end = sign.end()
         for length in range(1, _BEFORE_SIGN + 2):
             groups.add(lower[max(end - length, 0) : end])
-    return {
-        position
-        for group in groups & _HINTS.keys()
-        for hint, position in _HINTS[group]
-        if hint in lower
-    }
+    positions = set()
+    for group in groups & _HINTS.keys():
+        for hint, position in _HINTS[group]:
+            if hint in lower:
+                positions.add(position)
+    return positions
 
 
 def _keys_of(rule: Rule, lines: _BrokenLines) -> Iterator[Secret]:
     text = lines.text
     read = 0  # text before this position is not read again, which keeps the time linear
     for prefix in rule.prefix.finditer(text):
-        if prefix.start() >= read and rule.within_word == bool(
-            _WITHIN_WORD.match(text, prefix.start())
-        ):
-            end, is_key = (
-                _pem_block(text, prefix.end())
-                if rule.body is None
-                else _key(rule, lines, prefix.end())
-            )
-            read = max(read, end)
-            if is_key:
-                yield Secret(rule.kind, prefix.start(), end)
+        is_within_word = _WITHIN_WORD.match(text, prefix.start()) is not None
+        if prefix.start() < read or is_within_word != rule.within_word:
+            continue
+        if rule.body is None:
+            end, is_key = _pem_block(text, prefix.end())
+        else:
+            end, is_key = _key(rule, lines, prefix.end())
+        read = max(read, end)
+        if is_key:
+            yield Secret(rule.kind, prefix.start(), end)
 
 
 def _key(rule: Rule, lines: _BrokenLines, start: int) -> tuple[int, bool]:
@@ -218,9 +217,9 @@ def _offset(parts: Sequence[tuple[int, int]], length: int) -> int:
 
 
 def _is_key(rule: Rule, body: str) -> bool:
-    if is_placeholder_key(body) or (
-        rule.kind == "JSON Web Token" and is_sample_token(body)
-    ):
+    if is_placeholder_key(body):
+        return False
+    if rule.kind == "JSON Web Token" and is_sample_token(body):
         return False
     return not rule.mixed or is_mixed(body)
 
@@ -230,9 +229,9 @@ def _pem_block(text: str, start: int) -> tuple[int, bool]:
     body = _PEM_BODY.match(text, start)
     assert body is not None
     beginning = body.group()[:_BEGINNING]
-    if sum(map(str.isalnum, beginning)) < _MIN_PEM_LENGTH or is_placeholder_key(
-        beginning
-    ):
+    is_short = sum(map(str.isalnum, beginning)) < _MIN_PEM_LENGTH
+    if is_short or is_placeholder_key(beginning):
         return start, False
-    last = _PEM_END.match(text, body.end())
-    return last.end() if last else body.end(), True
+    last_line = _PEM_END.match(text, body.end())
+    end = last_line.end() if last_line else body.end()
+    return end, True

@@ -103,7 +103,7 @@ _NAME = re.compile(
 _WORD_AND_NUMBER = re.compile(r"([A-Z]?[a-z]{3,})\d{1,4}")
 _PART_OF_A_NAME = re.compile(r"(?:[A-Za-z]{1,30}\d{0,4}|\d+[A-Za-z]{0,3})?")
 _PASSPHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
-_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 _CONSONANTS = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{5}")
 _TURNS = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _CASES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])")
@@ -125,33 +125,36 @@ def is_sample_token(body: str) -> bool:
 
 def decoded(value: str) -> str | None:
     """Return the text of which a value is the base64, without the line break of `echo`; None for other values."""
+    padding = "=" * (-len(value) % 4)
     try:
-        text = (
-            base64.b64decode(value + "=" * (-len(value) % 4), validate=True)
-            .decode()
-            .removesuffix("\n")
-        )
+        text = base64.b64decode(value + padding, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return None
-    return text if text.replace("\n", "").replace("\t", "").isprintable() else None
+    text = text.removesuffix("\n")
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        return None
+    return text
 
 
 def is_mixed(body: str) -> bool:
     """Return whether a text alternates between letters and digits, or between cases, as keys do and words do not."""
     for run in re.findall("[A-Za-z0-9]{8,}", body):
-        if _TURNS.search(run) and not re.fullmatch(r"[a-z]+\d{1,4}", run):
+        is_word_and_number = re.fullmatch(r"[a-z]+\d{1,4}", run)
+        if _TURNS.search(run) and not is_word_and_number:
             return True
     whole = re.sub("[^A-Za-z0-9]", "", body)
-    return len(_TURNS.findall(whole)) >= 4 or len(_CASES.findall(whole)) >= 5
+    turns = len(_TURNS.findall(whole))
+    changes_of_case = len(_CASES.findall(whole))
+    return turns >= 4 or changes_of_case >= 5
 
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
     value = value[:_LONGEST]
+    if _PLACEHOLDER.search(value) or _EXPRESSION.search(value):
+        return True
     word = value.lower().rstrip("0123456789").strip("-@")
-    return bool(
-        _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS
-    ) or _is_sample(value)
+    return word in _WORDS or _is_sample(value)
 
 
 def is_password(value: str, *, stated: bool) -> bool:
@@ -160,11 +163,9 @@ def is_password(value: str, *, stated: bool) -> bool:
     A `stated` value is a literal by its form, such as a text in quotes after an equals sign, so that a plain word can
     be one. Any other value counts as a word or an identifier unless it looks generated.
     """
-    if (
-        not 6 <= len(value) <= _LONGEST
-        or _NOT_A_PASSWORD.search(value)
-        or is_placeholder(value)
-    ):
+    if not 6 <= len(value) <= _LONGEST:
+        return False
+    if _NOT_A_PASSWORD.search(value) or is_placeholder(value):
         return False
     return is_generated(value) or (stated and _is_plain_password(value))
 
@@ -182,7 +183,8 @@ def is_generated(value: str) -> bool:
         return True
     if not re.search(r"\d", inner):
         return bool(re.search(r"\w[!$^~]+\w", inner))
-    return not all(map(_PART_OF_A_NAME.fullmatch, re.split(r"[-_./:+,@#&=<>|]", inner)))
+    parts = re.split(r"[-_./:+,@#&=<>|]", inner)
+    return not all(map(_PART_OF_A_NAME.fullmatch, parts))
 
 
 def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> bool:
@@ -192,12 +194,9 @@ def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> boo
     and `stated`.
     """
     value = value[:_LONGEST_TOKEN]
-    if (
-        len(value) < 12
-        or _NUMBERS.search(value)
-        or " " in value
-        or is_placeholder(value)
-    ):
+    if len(value) < 12 or " " in value:
+        return False
+    if _NUMBERS.search(value) or is_placeholder(value):
         return False
     if _UUID.match(value):
         return qualified
@@ -208,46 +207,44 @@ def is_token(value: str, *, stated: bool = False, qualified: bool = True) -> boo
 
 def kinds_of_characters(value: str) -> int:
     """Count which of lower case, upper case, digits and signs a value has (0 – 4)."""
-    return sum(
-        bool(re.search(kind, value))
-        for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]")
-    )
+    kinds = ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]")
+    return sum(re.search(kind, value) is not None for kind in kinds)
 
 
 def _is_sample(value: str) -> bool:
     """Return whether a value is a sample, or the name of a secret: `P4$$word1`, `my-db-password`, `PrivateKey`."""
-    plain = value.lower().translate(_LEET)
-    if word := _SAMPLE.search(plain):
+    word = _SAMPLE.search(value.lower().translate(_LEET))
+    if word:
         rest = value[: word.start()] + value[word.end() :]
         if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
             return True
-    return (
-        len(value) <= 40
-        and len(_TURNS.findall(value)) <= 2
-        and bool(_NAMES_A_SECRET.search(value))
-    )
+    is_like_name = len(value) <= 40 and len(_TURNS.findall(value)) <= 2
+    return is_like_name and _NAMES_A_SECRET.search(value) is not None
 
 
 def _is_plain_password(value: str) -> bool:
+    """Return whether a text could be a password that people make up: a word, a number, or a mixture that is no name."""
     if value.isalpha():
         return value.isascii() and value.islower()
-    return value.isdigit() or not (
-        _NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value)
-    )
+    if value.isdigit():
+        return True
+    is_known = _NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value)
+    return not is_known
 
 
 def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
-    pieces = _PIECE.findall(value)
-    if any(_CONSONANTS.search(piece) for piece in pieces):
+    parts = _PART.findall(value)
+    if any(map(_CONSONANTS.search, parts)):
         return True
-    letters = sum(len(piece) for piece in pieces)
-    has_short_pieces = len(pieces) >= 4 and letters < 3.2 * len(pieces)
-    odd = sum(len(piece) < 3 or piece.isupper() for piece in pieces)
-    return has_short_pieces and odd > 1 and value.isalnum()
+    letters = sum(map(len, parts))
+    has_short_parts = len(parts) >= 4 and letters < 3.2 * len(parts)
+    odd_parts = [part for part in parts if len(part) < 3 or part.isupper()]
+    return has_short_parts and len(odd_parts) > 1 and value.isalnum()
 
 
 def _is_random(value: str) -> bool:
+    """Return whether letters, digits and signs alternate as in no name."""
     changes_case_often = len(_CASES.findall(value)) >= 5
     if _NAME.match(value) or _WORDY.match(value):
         return len(value) >= 20 and changes_case_often
