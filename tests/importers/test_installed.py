@@ -97,6 +97,16 @@ def test_what_the_core_does_not_read_names_the_package_and_its_installation(
     assert core.requirement_of_importers() in refused.err
 
 
+def test_an_environment_without_pip_gets_the_command_of_uv(
+    folklore: CommandLine, packages: str
+) -> None:
+    Path(packages, "pip").unlink()
+
+    refused = without_importers(folklore, packages, "import", "git")
+
+    assert f"Run: uv pip install --python {sys.executable} " in refused.err
+
+
 def test_a_json_export_of_another_system_names_the_package_when_nothing_was_read(
     folklore: CommandLine, packages: str, tmp_path: Path
 ) -> None:

@@ -4,6 +4,7 @@ import shlex
 import sys
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from pathlib import Path
 
 from folklore import requirement_of_importers
@@ -108,6 +109,9 @@ def how_to_install() -> str:
     """Return the command that installs the package into this environment, as a sentence."""
     python = shlex.quote(sys.executable)
     requirement = shlex.quote(requirement_of_importers())
+    # uv makes environments without pip
+    if find_spec("pip") is None:
+        return f"Run: uv pip install --python {python} {requirement}"
     return f"Run: {python} -m pip install {requirement}"
 
 
