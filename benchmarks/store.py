@@ -28,7 +28,7 @@ from folklore.config import Settings, load_settings
 from folklore.engine import Engine
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.mcp.server import build_server
-from folklore.memory.validation import MAX_BATCH
+from folklore.memory.context.validation import MAX_BATCH
 from tests.doors import own_service
 
 Arguments = dict[str, Any]

@@ -584,7 +584,7 @@ class Filters:
     """Conditions on the memories of an answer. Both branches apply them before their limit.
 
     `equal` holds the declared fields that must have a value. `metadata` is a predicate of the SQL/JSON path language,
-    made by memory/filters.py. `reflections`: True for reflections alone, False for none.
+    made by memory/context/filters.py. `reflections`: True for reflections alone, False for none.
     """
 
     kinds: tuple[str, ...] = ()

@@ -13,8 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from folklore.db.database import Database
-from folklore.memory import active_model
-from folklore.memory.context import MemoryContext
+from folklore.memory.context import MemoryContext, active_model
 from folklore.memory.models import switch
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.servers import on_http, watched

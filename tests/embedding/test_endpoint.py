@@ -18,8 +18,8 @@ from folklore.embedding.http_embedder import HttpEmbedder
 from folklore.embedding.protocol import PROBE, ModelChoice
 from folklore.embedding.request_formats import OllamaFormat, OpenAIFormat
 from folklore.errors import EmbedderUnavailable
-from folklore.memory.active_model import ActiveModel, ModelSource
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.active_model import ActiveModel, ModelSource
 from tests.person import Person
 
 Handler = (

@@ -23,7 +23,7 @@ from folklore.db.database import Database, PoolLimits, PoolStatistics
 from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
 from folklore.http.server.metrics import Metrics, forget_ended_workers, shared_folder
-from folklore.memory.usage import UsageQueue
+from folklore.memory.context.usage import UsageQueue
 from folklore.model import Caller
 from tests import ROOT
 from tests.person import NOON, Person

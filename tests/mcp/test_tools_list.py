@@ -16,7 +16,7 @@ from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.tools import TOOLS
 from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import RequestContext
-from folklore.memory.usage import UsageRecorder
+from folklore.memory.context.usage import UsageRecorder
 from folklore.model import Caller
 from tests.conftest import connected
 

@@ -23,8 +23,8 @@ from folklore.db.database import Database
 from folklore.db.stores.events.injections import AssistantSession, Injections, Note
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.errors import InvalidInput, NotFound
+from folklore.memory.context.usage import query_digest
 from folklore.memory.records import activity
-from folklore.memory.usage import query_digest
 from folklore.model import Draft, Relation
 from folklore.new_ids import new_id
 from tests.memory.auth.test_isolation import holder

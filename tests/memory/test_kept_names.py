@@ -9,8 +9,8 @@ from folklore.contract.recall import RecallRequest
 from folklore.db.sql_loader import statement
 from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import RequestContext
+from folklore.memory.context.usage import UsageRecorder
 from folklore.memory.namespaces.kept import with_kept_names
-from folklore.memory.usage import UsageRecorder
 from folklore.permissions import role_in
 from tests.memory.auth.test_isolation import holder
 from tests.person import Person

@@ -15,7 +15,7 @@ from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.errors import DatabaseUnavailable
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
-from folklore.memory.usage import UsageQueue, query_digest
+from folklore.memory.context.usage import UsageQueue, query_digest
 from folklore.model import Answer, Caller
 from folklore.new_ids import new_id
 from tests.background_jobs import BackgroundJobs, field_of

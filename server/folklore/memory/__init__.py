@@ -11,11 +11,6 @@ from folklore.memory.operations import operation_of as operation_of
 from folklore.memory.service import Facts as Facts, Memory as Memory, Service as Service
 
 if TYPE_CHECKING:
-    from folklore.memory.active_model import (
-        ActiveModel as ActiveModel,
-        Build as Build,
-        ModelSource as ModelSource,
-    )
     from folklore.memory.auth.authenticator import (
         INVITED as INVITED,
         Issuer as Issuer,
@@ -35,31 +30,36 @@ if TYPE_CHECKING:
         MemoryContext as MemoryContext,
         RequestContext as RequestContext,
     )
-    from folklore.memory.models.backfill import Backfill as Backfill, Pace as Pace
-    from folklore.memory.namespaces.kept import kept_name as kept_name
-    from folklore.memory.operations import import_all as import_all
-    from folklore.memory.pagination import Feed as Feed
-    from folklore.memory.records.activity import new_events as new_events
-    from folklore.memory.records.reflection import (
-        compose_reflection as compose_reflection,
+    from folklore.memory.context.active_model import (
+        ActiveModel as ActiveModel,
+        Build as Build,
+        ModelSource as ModelSource,
     )
-    from folklore.memory.records.store import embed as embed
-    from folklore.memory.usage import (
+    from folklore.memory.context.pagination import Feed as Feed
+    from folklore.memory.context.usage import (
         CallMetrics as CallMetrics,
         UsageQueue as UsageQueue,
         UsageRecorder as UsageRecorder,
     )
+    from folklore.memory.models.backfill import Backfill as Backfill, Pace as Pace
+    from folklore.memory.namespaces.kept import kept_name as kept_name
+    from folklore.memory.operations import import_all as import_all
+    from folklore.memory.records.activity import new_events as new_events
+    from folklore.memory.records.store import embed as embed
+    from folklore.memory.upkeep.reflection import (
+        compose_reflection as compose_reflection,
+    )
 
 _MODULES = {
     # what an application is made of
-    "ActiveModel": "active_model",
-    "Build": "active_model",
-    "ModelSource": "active_model",
+    "ActiveModel": "context.active_model",
+    "Build": "context.active_model",
+    "ModelSource": "context.active_model",
     "MemoryContext": "context",
     "RequestContext": "context",
-    "CallMetrics": "usage",
-    "UsageQueue": "usage",
-    "UsageRecorder": "usage",
+    "CallMetrics": "context.usage",
+    "UsageQueue": "context.usage",
+    "UsageRecorder": "context.usage",
     "import_all": "operations",
     # who calls
     "INVITED": "auth.authenticator",
@@ -76,9 +76,9 @@ _MODULES = {
     "Backfill": "models.backfill",
     "Pace": "models.backfill",
     "kept_name": "namespaces.kept",
-    "Feed": "pagination",
+    "Feed": "context.pagination",
     "new_events": "records.activity",
-    "compose_reflection": "records.reflection",
+    "compose_reflection": "upkeep.reflection",
     "embed": "records.store",
 }
 

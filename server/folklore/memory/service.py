@@ -18,7 +18,7 @@ from folklore.phases import Advance
 if TYPE_CHECKING:  # they import the database driver
     from folklore.contract.lines import Lines, SourceLine
     from folklore.memory.context import RequestContext
-    from folklore.memory.usage import UsageRecorder
+    from folklore.memory.context.usage import UsageRecorder
 
 
 def _no_namespace() -> str:

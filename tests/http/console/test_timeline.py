@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from folklore.config import Settings
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
 from folklore.memory.context import MemoryContext
-from folklore.memory.usage import query_digest
+from folklore.memory.context.usage import query_digest
 from folklore.model import Draft, Relation
 from folklore.new_ids import new_id
 from tests.servers import serving

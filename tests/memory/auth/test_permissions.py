@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 
 from folklore.db.stores.namespaces import Namespaces
 from folklore.errors import NotFound, RateLimited, Refused
-from folklore.memory.namespaces.limit import require_new_namespace
+from folklore.memory.context.new_namespaces import require_new_namespace
 from folklore.model import Access, Caller, Grant, PatternGrant, Role
 from folklore.permissions import (
     default_namespace,

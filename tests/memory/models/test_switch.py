@@ -23,9 +23,8 @@ from folklore.errors import (
     FolkloreError,
     NotFound,
 )
-from folklore.memory import active_model
-from folklore.memory.active_model import ActiveModel, ModelSource
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import MemoryContext, RequestContext, active_model
+from folklore.memory.context.active_model import ActiveModel, ModelSource
 from folklore.memory.models import switch
 from folklore.memory.models.backfill import Pace
 from folklore.memory.models.switch import ModelSwitch, model_coverage, target_of

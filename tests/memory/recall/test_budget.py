@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, strategies as st
 from mcp import Client
 
-from folklore.memory.budget import within_budget
+from folklore.memory.context.budget import within_budget
 from folklore.model import Draft, Memory, Recalled
 from folklore.text import tokens
 from tests.person import NOON, Person

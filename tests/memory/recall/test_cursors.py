@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.pagination import given_before, given_cursor, is_given, page_of
+from folklore.memory.context.pagination import (
+    given_before,
+    given_cursor,
+    is_given,
+    page_of,
+)
 from folklore.model import Filters
 
 QUESTION = ("query", ("a",), Filters(kinds=("note",)))

@@ -10,7 +10,7 @@ from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.filters import resolve_filters
+from folklore.memory.context.filters import resolve_filters
 from folklore.model import Caller, Filters
 from tests.person import NOON
 

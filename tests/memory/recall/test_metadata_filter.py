@@ -8,7 +8,7 @@ from mcp import Client
 
 from folklore.contract.filters import FiltersRequest
 from folklore.errors import InvalidInput
-from folklore.memory.filters import resolve_filters
+from folklore.memory.context.filters import resolve_filters
 from folklore.model import Draft
 from folklore.ranking.weights import PRESETS
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`

@@ -11,7 +11,7 @@ from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.pagination import given_cursor
+from folklore.memory.context.pagination import given_cursor
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -312,7 +312,7 @@ async def test_an_expression_is_answered_the_same_whatever_was_asked_before(
 async def test_pages_end_where_a_cursor_could_not_be_read_again(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.pagination.MAX_PAGED", 10)
+    monkeypatch.setattr("folklore.memory.context.pagination.MAX_PAGED", 10)
     monkeypatch.setattr("folklore.memory.recall.page.MAX_PAGED", 10)
     await person.keep(*RUNS_4711)
 

@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from folklore.contract.filters import FiltersRequest
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
-from folklore.memory.filters import resolve_filters
+from folklore.memory.context.filters import resolve_filters
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
 from tests.person import NOON, Person, contents, ids

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.validation import MAX_CONTENT, check_batch
+from folklore.memory.context.validation import MAX_CONTENT, check_batch
 from folklore.model import Draft, Link
 from tests.person import NOON, Person
 

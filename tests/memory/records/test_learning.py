@@ -15,7 +15,7 @@ from folklore.config import Settings
 from folklore.contract.hooks import PauseRequest
 from folklore.contract.memories import GetRequest, UpdateRequest
 from folklore.mcp.server import build_server
-from folklore.memory.caches import AskedQuestion
+from folklore.memory.context.caches import AskedQuestion
 from folklore.memory.records.learning import teach_used
 from folklore.model import Access, Caller, Draft, Grant, Memory, Role
 from folklore.text.cues import brings_words, fits, phrase, with_learned

@@ -3,7 +3,7 @@
 import asyncpg
 from mcp import Client
 
-from folklore.memory.caches import RecalledTexts
+from folklore.memory.context.caches import RecalledTexts
 from folklore.model import Draft
 from tests.mcp.test_tools import call
 from tests.person import NOON, Person

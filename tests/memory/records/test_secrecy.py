@@ -14,7 +14,7 @@ from folklore.config import Settings
 from folklore.contract.namespaces import DescribeNamespaceRequest
 from folklore.errors import Refused
 from folklore.mcp.server import build_server
-from folklore.memory.secret_guard import guard_draft, guard_fields
+from folklore.memory.context.secret_guard import guard_draft, guard_fields
 from folklore.model import Draft
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected

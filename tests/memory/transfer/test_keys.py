@@ -11,8 +11,8 @@ import pytest
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.validation import MAX_KEY
 from folklore.memory.transfer.json_lines import MAX_KEYS
-from folklore.memory.validation import MAX_KEY
 from folklore.model import Caller, Draft
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS

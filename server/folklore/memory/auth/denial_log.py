@@ -9,7 +9,7 @@ from datetime import datetime
 from folklore.background import in_background
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.log import get_logger
-from folklore.memory.secret_guard import guard_fields
+from folklore.memory.context.secret_guard import guard_fields
 from folklore.model import Caller
 
 log = get_logger(__name__)

@@ -30,8 +30,8 @@ from folklore.contract.token_secrets import (
 from folklore.db.stores.callers.principals import NewToken, Principals, TokenRecord
 from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context.new_namespaces import require_new_namespace
 from folklore.memory.namespaces.administration import create_namespace
-from folklore.memory.namespaces.limit import require_new_namespace
 from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.new_ids import new_id
 from folklore.permissions import require_owner, stronger

@@ -24,8 +24,8 @@ from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.db.stores.upkeep.maintenance import Maintenance
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
-from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context.active_model import SWITCHED_OFF
 from folklore.memory.models.switch import model_coverage
 from folklore.model import Degraded
 from folklore.permissions import require_owner, role_in

@@ -14,7 +14,7 @@ from folklore.db.stores.memories import Vectors
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
 from folklore.log import get_logger
-from folklore.memory.active_model import embed_texts
+from folklore.memory.context.active_model import embed_texts
 from folklore.text.cues import as_text
 
 log = get_logger(__name__)

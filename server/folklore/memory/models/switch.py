@@ -44,14 +44,14 @@ from folklore.errors import (
     NotFound,
 )
 from folklore.log import get_logger
-from folklore.memory.active_model import (
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context.active_model import (
     REFRESH_SECONDS,
     Build,
     choice_of,
     fingerprint_cosine,
     model_of,
 )
-from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill, Pace, Report
 from folklore.permissions import require_owner
 from folklore.ranking.numbers import LEAST_FETCHED

@@ -17,9 +17,9 @@ from folklore.contract.namespaces import (
 from folklore.db.stores.namespaces import Change, NamespaceInfo
 from folklore.errors import Conflict, NotFound
 from folklore.memory.context import RequestContext
+from folklore.memory.context.secret_guard import guard_fields
+from folklore.memory.context.validation import short_text
 from folklore.memory.records.forget import refresh_planner_samples
-from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import short_text
 from folklore.model import DEFAULT_LANGUAGE, Namespace
 from folklore.new_ids import new_id
 from folklore.permissions import require, require_owner, require_writable

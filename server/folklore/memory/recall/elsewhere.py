@@ -9,8 +9,8 @@ from uuid import UUID
 from folklore.db.stores.namespaces import Listed, NamespaceInfo
 from folklore.errors import Unavailable
 from folklore.log import get_logger
-from folklore.memory.budget import result_tokens, within_budget
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.budget import result_tokens, within_budget
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Question

@@ -6,9 +6,9 @@ from operator import attrgetter
 from uuid import UUID
 
 from folklore.db.rows import memory_of
-from folklore.memory.budget import within_budget
 from folklore.memory.context import MemoryContext
-from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
+from folklore.memory.context.budget import within_budget
+from folklore.memory.context.pagination import MAX_PAGED, given_cursor, is_given
 from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Answer, JsonObject, Memory, Recalled, Replaced, Sort, Variant

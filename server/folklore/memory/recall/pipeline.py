@@ -22,10 +22,10 @@ from folklore.db.stores.namespaces import Listed
 from folklore.db.stores.recall_rows import Scope
 from folklore.errors import Unavailable
 from folklore.log import get_logger
-from folklore.memory.active_model import SWITCHED_OFF
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id
-from folklore.memory.filters import resolve_filters
-from folklore.memory.pagination import given_before, without_clock
+from folklore.memory.context.active_model import SWITCHED_OFF
+from folklore.memory.context.filters import resolve_filters
+from folklore.memory.context.pagination import given_before, without_clock
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import (
     asked_elsewhere,

@@ -7,8 +7,8 @@ from uuid import UUID
 
 from folklore.contract.recall import RecallRequest
 from folklore.errors import InvalidInput
-from folklore.memory.budget import within_budget
-from folklore.memory.pagination import given_before, without_clock
+from folklore.memory.context.budget import within_budget
+from folklore.memory.context.pagination import given_before, without_clock
 from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question

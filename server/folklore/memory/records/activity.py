@@ -28,8 +28,8 @@ from folklore.memory.context import (
     namespace_of,
     unknown_memories,
 )
-from folklore.memory.filters import resolve_filters
-from folklore.memory.pagination import (
+from folklore.memory.context.filters import resolve_filters
+from folklore.memory.context.pagination import (
     Feed,
     feed_cursor,
     feed_of,

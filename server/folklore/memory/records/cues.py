@@ -7,8 +7,8 @@ from uuid import UUID
 from folklore.db.stores.changes import Cues, NamespaceTransaction, State
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
-from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.active_model import embed_texts
 from folklore.model import FIELDS, Memory
 from folklore.text.cues import as_text, united
 

@@ -11,7 +11,7 @@ from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.db.stores.namespaces import Listed
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
-from folklore.memory.filters import resolve_filters
+from folklore.memory.context.filters import resolve_filters
 from folklore.memory.records.supersede import restore
 from folklore.model import Filters, Memory, Revision
 from folklore.permissions import require, require_writable

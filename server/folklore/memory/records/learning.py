@@ -22,10 +22,10 @@ from folklore.contract.recall import RecallRequest
 from folklore.db.stores.changes import Cues, NamespaceTransaction, State
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
-from folklore.memory.caches import AskedQuestion, best_results
 from folklore.memory.context import RequestContext
+from folklore.memory.context.caches import AskedQuestion, best_results
+from folklore.memory.context.usage import query_digest
 from folklore.memory.records.cues import MOST, cues_of, embed_cues, learned_of
-from folklore.memory.usage import query_digest
 from folklore.model import Answer, Memory
 from folklore.permissions import role_in
 from folklore.text import names

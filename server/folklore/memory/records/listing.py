@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from folklore.contract.memories import ListRequest
 from folklore.db.stores.memories import ListingOrder
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.memory import budget
-from folklore.memory.context import RequestContext, names_by_id
-from folklore.memory.filters import resolve_filters
-from folklore.memory.pagination import page_cursor, page_of, without_clock
+from folklore.memory.context import RequestContext, budget, names_by_id
+from folklore.memory.context.filters import resolve_filters
+from folklore.memory.context.pagination import page_cursor, page_of, without_clock
 from folklore.model import Answer, Filters, Recalled, Sort
 
 

@@ -13,6 +13,8 @@ from folklore.db.stores.changes import NamespaceTransaction
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, locate
+from folklore.memory.context.secret_guard import guard_fields
+from folklore.memory.context.validation import relation_type, share
 from folklore.memory.records.cues import add_cues, cues_of, embed_cues, learned_of
 from folklore.memory.records.supersede import (
     SUPERSEDES,
@@ -21,8 +23,6 @@ from folklore.memory.records.supersede import (
     refusal,
     write_replacements,
 )
-from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import relation_type, share
 from folklore.model import Relation, SupersededMemory
 from folklore.permissions import require, require_writable
 

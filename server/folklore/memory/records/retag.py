@@ -7,7 +7,7 @@ from folklore.contract.memories import RenamedTag, RenameTagRequest
 from folklore.db.stores.changes import NamespaceTransaction
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.context import RequestContext
-from folklore.memory.secret_guard import guard_fields
+from folklore.memory.context.secret_guard import guard_fields
 from folklore.permissions import require, require_writable
 from folklore.text import tags as tag_rules
 

@@ -26,20 +26,20 @@ from folklore.errors import (
     NotFound,
 )
 from folklore.log import get_logger
-from folklore.memory.active_model import embed_texts
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.namespaces.limit import require_new_namespace
-from folklore.memory.records.cues import add_cues, embed_cues
-from folklore.memory.records.similar import find_neighbours, near_duplicates, shown
-from folklore.memory.records.subjects import Stored, older_on_subject, subjects_of
-from folklore.memory.records.supersede import Replacement, supersede
-from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import (
+from folklore.memory.context.active_model import embed_texts
+from folklore.memory.context.new_namespaces import require_new_namespace
+from folklore.memory.context.secret_guard import guard_fields
+from folklore.memory.context.validation import (
     ValidBatch,
     check_batch,
     detected_language,
     prefix_of,
 )
+from folklore.memory.records.cues import add_cues, embed_cues
+from folklore.memory.records.similar import find_neighbours, near_duplicates, shown
+from folklore.memory.records.subjects import Stored, older_on_subject, subjects_of
+from folklore.memory.records.supersede import Replacement, supersede
 from folklore.model import (
     DEFAULT_LANGUAGE,
     Draft,

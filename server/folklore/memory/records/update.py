@@ -21,6 +21,8 @@ from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
+from folklore.memory.context.secret_guard import guard_fields
+from folklore.memory.context.validation import check_draft
 from folklore.memory.records.cues import embed_cues
 from folklore.memory.records.fields import (
     differing,
@@ -36,8 +38,6 @@ from folklore.memory.records.get import is_visible, read_memories
 from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
-from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.languages import detect
 from folklore.text.tags import refuse_null_words

@@ -21,8 +21,8 @@ from folklore.db.stores.transfer import (
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.lazy import NDArray, numpy as np
-from folklore.memory.active_model import model_of
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.text.passages import passages
 

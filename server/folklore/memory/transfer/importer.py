@@ -25,11 +25,16 @@ from folklore.db.stores.transfer import (
 )
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
+from folklore.memory.context.new_namespaces import require_new_namespace
+from folklore.memory.context.secret_guard import guard_draft, guard_fields
+from folklore.memory.context.validation import (
+    check_cleaned,
+    clean_draft,
+    detected_language,
+)
 from folklore.memory.namespaces.kept import kept_name
-from folklore.memory.namespaces.limit import require_new_namespace
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
 from folklore.memory.records.store import namespace_for
-from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,
     Importer,
@@ -44,7 +49,6 @@ from folklore.memory.transfer.json_lines import (
     cleaned,
     read_line,
 )
-from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import Draft, Relation, Revision
 from folklore.new_ids import new_id
 from folklore.permissions import (

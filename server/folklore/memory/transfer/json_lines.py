@@ -38,7 +38,7 @@ from folklore.db.stores.transfer import (
     TransferredNamespace,
 )
 from folklore.errors import InvalidInput, field_errors
-from folklore.memory.validation import MAX_KEY, check_draft, relation_type
+from folklore.memory.context.validation import MAX_KEY, check_draft, relation_type
 from folklore.model import (
     DEFAULT_LANGUAGE,
     FIELDS,

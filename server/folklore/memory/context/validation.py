@@ -9,7 +9,7 @@ from typing import Any
 
 from folklore.background import stop_if_abandoned
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.secret_guard import guard_draft
+from folklore.memory.context.secret_guard import guard_draft
 from folklore.model import (
     FIELDS,
     Draft,

@@ -11,8 +11,8 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import Member
 from folklore.memory.context import MemoryContext
+from folklore.memory.context.validation import check_draft
 from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_pieces
-from folklore.memory.validation import check_draft
 from folklore.model import Draft, Filters
 from folklore.new_ids import new_id
 from folklore.text.clean import digest

@@ -26,8 +26,8 @@ from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
-from folklore.memory.active_model import ActiveModel, Build
-from folklore.memory.caches import (
+from folklore.memory.context.active_model import ActiveModel, Build
+from folklore.memory.context.caches import (
     AskedQuestions,
     RecalledTexts,
     StatisticsCache,
