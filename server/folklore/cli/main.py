@@ -55,7 +55,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
             "daily.undo",
             "Take back the last change of a memory, or your last one.",
         ),
-        "redo": ("daily.undo", "Repeat what the last undo took back."),
+        "redo": ("daily.undo", "Undo the last undo."),
         "merge": ("daily.write", "Merge memories into one."),
         "pin": ("daily.write", "Keep memories from expiring, and first."),
         "relate": ("daily.write", "Relate one memory to another."),

@@ -90,18 +90,13 @@ def many(
     return each(partial(made, type_), plans, **defaults)
 
 
-def first(
-    read: Callable[[Row], T], plans: Plans = "kept", **defaults: object
-) -> Statement[T | None]:
-    """Return what `read` makes of the first row, or None."""
-    return Statement(lambda rows: read(rows[0]) if rows else None, plans, defaults)
-
-
 def one(
     type_: type[Value], plans: Plans = "kept", **defaults: object
 ) -> Statement[Value | None]:
     """Return the first row as a dataclass, or None."""
-    return first(partial(made, type_), plans, **defaults)
+    return Statement(
+        lambda rows: made(type_, rows[0]) if rows else None, plans, defaults
+    )
 
 
 def only(

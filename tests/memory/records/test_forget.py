@@ -329,6 +329,23 @@ async def test_undoing_the_forgetting_of_a_correction_supersedes_again_what_it_h
     )
 
 
+async def test_a_redo_of_the_store_of_a_correction_supersedes_again_what_it_had_superseded(
+    person: Person,
+) -> None:
+    (old,) = await person.keep("The port is 8001.")
+    (new,) = await person.at(NOON + HOUR).keep(
+        Draft("The port is 9001.", supersedes=old)
+    )
+    await person.at(NOON + 2 * HOUR).forget(new, undoes_store=True)
+
+    redone = await person.at(NOON + 3 * HOUR).call(UndoRequest(id=new, redo=True))
+
+    assert redone.superseded == (old,)
+    assert contents(await person.recall("port")) == ["The port is 9001."]
+    with pytest.raises(NotFound, match="no undo that could be redone"):
+        await person.redo(new)
+
+
 async def test_a_restored_memory_can_be_hidden_again_by_an_undo_of_its_own(
     person: Person,
 ) -> None:

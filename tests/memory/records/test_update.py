@@ -307,6 +307,9 @@ async def test_updates_are_undone_one_by_one_the_last_first(person: Person) -> N
         "update",
     ]
     assert [(await person.redo(id_)).content for _ in range(2)] == ["two", "three"]
+    assert [(change.action, change.undoes) for change in await person.history(id_)][
+        :2
+    ] == [("undo", 3), ("undo", 4)]
     assert contents(await person.search("three")) == ["three"]
     with pytest.raises(NotFound, match="no undo that could be redone"):
         await person.redo(id_)

@@ -1,4 +1,4 @@
-"""Undo and redo: of changes of memories by id, or of one's own writes one by one."""
+"""Undo of changes and of undos (redo): of memories by id, or of one's own writes one by one."""
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -34,11 +34,11 @@ from folklore.contract.memories import (
 )
 from folklore.contract.requests import Operations
 from folklore.contract.review import Event, LogRequest
+from folklore.contract.undoing import Effect, changes_in_force, effects
 from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.model import Revision
 
 # Of one moment, the write that the others follow from: a store may supersede, a forget restores.
-_ORDER = ("store", "merge", "forget", "update", "retag", "supersede", "undo")
+_ORDER = ("undo", "store", "merge", "forget", "update", "retag", "supersede")
 _OWN_WRITES = 200  # the latest ones, in which the change is looked for
 
 
@@ -75,9 +75,9 @@ def undo(
 @ask_option
 @context_and_json
 def redo(ctx: click.Context, memories: tuple[str, ...], **options: Any) -> None:
-    """Repeat the change that the last undo of each memory took back. A change made since forbids it.
+    """Undo the last undo of each memory, so that the change is in force again. A change made since forbids it.
 
-    Without ID: what your own undos took back, one by one, the last one first. On a terminal it asks first.
+    Without ID: your own undos one by one, the last one first. On a terminal it asks first.
     """
     _run(ctx, memories, redo=True, **options)
 
@@ -199,51 +199,58 @@ async def _own_writes(
 async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
     """Return the last write that was not taken back, with its memories as they are now. Raises NotFound, Conflict."""
     async for entry, histories in writes:
-        if current := tuple(
-            item.memory for item in histories if _in_force(item, entry)
-        ):
-            return replace(entry, memories=current)
+        action = None
+        current = []
+        for history in histories:
+            if done := _in_force(history, entry):
+                action = action or done
+                current.append(history.memory)
+        if action:
+            return replace(entry, action=action, memories=tuple(current))
     raise NotFound(
         "You changed nothing that can be undone.",
         hint="`folklore log --mine` shows what you did.",
     )
 
 
-def _in_force(history: History, entry: Event) -> bool:
-    """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
+def _in_force(history: History, entry: Event) -> str | None:
+    """Return what this write did to a memory, such as "update"; None if that was taken back.
+
+    Raises Conflict if another change followed it.
+    """
     memory = history.memory
-    changes = _lasting_changes(history)
+    changes = changes_in_force(history.revisions)
+    action = None
     if entry.action == "store":
-        lasts = memory.created_at == entry.at and memory.forgotten_at is None
+        if memory.created_at == entry.at and memory.forgotten_at is None:
+            action = "store"
     else:
-        lasts = any(
-            item.changed_at == entry.at and item.undoes != 0 for item in changes
-        )
-    following = next((item for item in changes if item.changed_at > entry.at), None)
-    if lasts and following is not None:
-        hint = f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first."
-        raise Conflict(
-            f"After your last change, {following.author} changed the memory {memory.id}.",
-            hint=hint,
-        )
-    return lasts
+        for effect in changes:
+            last = effect.revision
+            if last.changed_at == entry.at and last.undoes != 0:
+                action = effect.cause.action
+    if action is None:
+        return None
 
-
-def _lasting_changes(history: History) -> list[Revision]:
-    """Return the changes that were not taken back, without undos and moves."""
-    undone = {item.undoes for item in history.revisions if item.action == "undo"}
-    return [
-        item
-        for item in history.revisions
-        if item.action not in ("undo", "move") and item.revision not in undone
-    ]
+    for effect in changes:
+        last = effect.revision
+        if last.changed_at > entry.at:
+            hint = f"`folklore history {memory.id}` shows it; `folklore undo {memory.id}` undoes that first."
+            raise Conflict(
+                f"After your last change, {last.author} changed the memory {memory.id}.",
+                hint=hint,
+            )
+    return action
 
 
 async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> Event:
     """Return what the last undo took back, unless another change of the caller followed it. Raises NotFound."""
     write: Event | None = None
-    async for entry, history, change in _undos(writes):
-        action, at = _taken_back(history, change)
+    async for entry, history, effect in _undos(writes):
+        if effect.change is None:
+            action, at = "store", history.memory.created_at
+        else:
+            action, at = effect.change.action, effect.change.changed_at
         if action not in _ORDER:
             continue
         if write is not None and at != write.at:
@@ -260,37 +267,23 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> E
 
 async def _undos(
     writes: AsyncIterator[tuple[Event, list[History]]],
-) -> AsyncIterator[tuple[Event, History, Revision]]:
-    """Yield the undos among the caller's writes, by memory, until another change of the caller."""
+) -> AsyncIterator[tuple[Event, History, Effect]]:
+    """Yield the undos in force among the caller's writes, by memory, until another change of the caller."""
     redone_at: datetime | None = None
     async for entry, histories in writes:
         for history in histories:
-            # A store changed no former memory.
-            change = next(
+            revision = next(
                 (item for item in history.revisions if item.changed_at == entry.at),
                 None,
             )
-            if entry.at == redone_at or (
-                change is None and history.memory.created_at != entry.at
-            ):
+            if revision is None and history.memory.created_at != entry.at:
                 continue
-            if change is None or change.undoes is None:
+            if revision is None or revision.undoes is None:
+                if entry.at == redone_at:
+                    continue  # what taking back an undo superseded or restored belongs to it
                 return
-            if change.action == "undo" or not change.undoes:
-                yield entry, history, change
-            else:
-                redone_at = entry.at  # what a redo superseded or restored belongs to it
-
-
-def _taken_back(history: History, change: Revision) -> tuple[str, datetime]:
-    """Return the action and the time of the write that an undo took back; no action if that was redone."""
-    original = next(
-        (item for item in history.revisions if item.revision == change.undoes), None
-    )
-    if any(item.undoes == change.revision for item in history.revisions) or (
-        original and original.undoes == 0
-    ):
-        return "", change.changed_at
-    if original is None:
-        return ("store", history.memory.created_at)
-    return (original.action, original.changed_at)
+            for effect in effects(history.revisions):
+                if effect.revision == revision and effect.undone:
+                    yield entry, history, effect
+                elif effect.revision == revision:
+                    redone_at = entry.at

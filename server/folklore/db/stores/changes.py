@@ -24,7 +24,6 @@ from folklore.db.store import (
     affected,
     column,
     each,
-    first,
     many,
     one,
     pairs,
@@ -156,7 +155,7 @@ class NamespaceTransaction(Transaction):
     in_force = value(UUID)
     update = affected()
     close = affected()
-    last_revision = first(revision_of, redo=False)
+    history = each(revision_of)
     signature = one(Signature)
     restored = each(revision_of)
     merged_at = column(UUID)
@@ -494,7 +493,6 @@ class Changes(Store):
     """Transactions that change memories, and reads of revisions and relations."""
 
     history = each(revision_of)
-    last_revision = first(revision_of)
 
     def __init__(
         self, database: Database, statistics: PlannerStatistics | None = None

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from folklore.contract.memories import ForgetRequest, ForgetResult
 from folklore.db.stores.changes import Closing, NamespaceTransaction
+from folklore.db.stores.events.audit import Write
 from folklore.db.stores.namespaces import Listed
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
@@ -76,10 +77,9 @@ async def _forget(
 async def forget_again(
     change: NamespaceTransaction, id_: UUID, undone: Revision
 ) -> None:
-    """Forget a memory that an undo had restored."""
-    await _write(
-        change, [id_], await _hidden(change, [id_], None), undoes={id_: undone.revision}
-    )
+    """Take back an undo that had restored a forgotten memory."""
+    hidden = await _hidden(change, [id_], None)
+    await _write(change, [id_], hidden, action="undo", undoes={id_: undone.revision})
 
 
 async def _write(
@@ -88,12 +88,13 @@ async def _write(
     hidden: Mapping[UUID, UUID],
     *,
     erase: bool = False,
+    action: Write = "forget",
     undoes: Mapping[UUID, int] | None = None,
 ) -> None:
     if erase:
         await change.erase(ids)
     else:
-        await change.record(ids, "forget", ["forgotten_at"], undoes=undoes)
+        await change.record(ids, action, ["forgotten_at"], undoes=undoes)
         await change.close(
             closings=[Closing(id_, forgotten_at=change.now) for id_ in ids]
         )

@@ -102,7 +102,7 @@ async def merge_again(
     merged_at: datetime,
     vectors: Vectors | None,
 ) -> None:
-    """Merge again what the undo of a merge had restored. Raises Conflict if one of these memories changed since."""
+    """Take back the undo of a merge. Raises Conflict if one of the merged memories changed since."""
     others = await change.merged_at(at=merged_at)
     states = {state.id: state, **await change.states(others)}
     undoes = {state.id: undone.revision}
@@ -225,12 +225,10 @@ async def _write(
         changed = signed(changed, target, change)
     if not replacements and not changed:
         return
-    await change.record(
-        [target.id],
-        MERGE if replacements else "update",
-        revised(changed),
-        undoes=undoes,
-    )
+    action: Write = MERGE if replacements else "update"
+    if undoes is not None:
+        action = "undo"
+    await change.record([target.id], action, revised(changed), undoes=undoes)
     await write_replacements(change, replacements)
     await change.copy_relations(sources, target.id)
     await write_fields(change, target, changed, vectors)

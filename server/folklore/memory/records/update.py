@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 from uuid import UUID
 
 from folklore.background import characters_in, on_texts
@@ -14,9 +14,9 @@ from folklore.contract.memories import (
     UndoRequest,
     UpdateRequest,
 )
+from folklore.contract.undoing import Effect, changes_in_force, last_undo
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, State
-from folklore.db.stores.events.audit import Write
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
@@ -92,12 +92,13 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
 
 
 async def undo(context: RequestContext, request: UndoRequest) -> Undone:
-    """Take back the last change of a memory (update, merge, forget, supersede …) that was not taken back.
+    """Take back the last change of a memory (update, merge, forget, supersede …) that is in force.
 
-    A memory that was forgotten supersedes again what its forgetting restored, if that did not change since. The undo
-    is a revision too. What expired never expires again. With `redo`, repeat the change that the last undo took back;
-    any other change since forbids that. Raises NotFound if there is no such change or undo; Conflict if the retention
-    time is over, another memory has the text now, or the memory is not at `revision`.
+    With `redo`, take back its last undo, so that what that took back is in force again; any other change since forbids
+    that. Both are revisions with the action `undo`. A memory that was forgotten supersedes again what its forgetting
+    restored, if that did not change since. What expired never expires again. Raises NotFound if there is no such
+    change or undo; Conflict if the retention time is over, another memory has the text now, or the memory is not at
+    `revision`.
     """
     namespace = await namespace_of(
         context, request.id, namespaces=request.namespaces, role="writer"
@@ -105,31 +106,35 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     if request.revision is not None:
         present = await _read(context, namespace, request.id)
         require_revision(request.id, present.revision, request.revision, hint=_CHANGED)
-    # the text is embedded before the transaction, which must find the same last change
+    # the text is embedded before the transaction, which must find the same history
     for _ in range(_TRIES):
-        last, undone = await _last_change(context, namespace, request)
+        history = await context.memory.changes.history(
+            namespace=namespace.id, id=request.id
+        )
+        effect = _to_take_back(context, request, history)
+        last = effect.revision
         text = last.before.get("content")
         vectors = await embed(context.memory, [str(text)]) if text is not None else None
         async with context.memory.changes.of(
             namespace.id, caller=context.caller, now=context.now
         ) as change:
-            if await change.last_revision(id=request.id, redo=request.redo) != last:
+            if await change.history(id=request.id) != history:
                 continue
             state = (await change.states([request.id], whole=True))[request.id]
             require_revision(
                 request.id, state.revision, request.revision, hint=_CHANGED
             )
-            if undone is None:
-                await _take_back(change, state, last, vectors)
+            if effect.is_undo:
+                await _bring_back(change, state, effect, vectors)
+                superseded: tuple[UUID, ...] = ()
             else:
-                await _redo(change, state, last, undone, vectors)
-            again = last.action == "forget" and state.superseded_at is None
-            superseded = await _supersede_again(change, last) if again else ()
+                await _take_back(change, state, last, effect.cause.action, vectors)
+                superseded = await _supersede_again(change, state, effect)
         context.memory.changed()
         if not last.before.keys().isdisjoint(_WITH_CUES):
             await embed_cues(context.memory, namespace.id, [request.id])
         return Undone(
-            await _read(context, namespace, request.id), undone or last, superseded
+            await _read(context, namespace, request.id), effect.cause, superseded
         )
     raise ConcurrentChange(
         f"The memory {request.id} is being changed by another caller.",
@@ -137,31 +142,24 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     )
 
 
-async def _last_change(
-    context: RequestContext, namespace: NamespaceInfo, request: UndoRequest
-) -> tuple[Revision, Revision | None]:
-    """Return the change to take back, and if that is an undo, the change that it took back.
-
-    Raises NotFound, and Conflict if the retention time is over.
-    """
-    changes = context.memory.changes
-    last = await changes.last_revision(
-        namespace=namespace.id, id=request.id, redo=request.redo
-    )
-    if last is None:
-        raise await _nothing_to_undo(context, namespace, request)
-    if last.action == "forget" and last.changed_at < context.now - context.retention:
+def _to_take_back(
+    context: RequestContext, request: UndoRequest, history: Sequence[Revision]
+) -> Effect:
+    """Return the change or the undo to take back. Raises NotFound, and Conflict if the retention time is over."""
+    if request.redo:
+        effect = last_undo(history)
+    else:
+        effect = next(iter(changes_in_force(history)), None)
+    if effect is None:
+        raise _nothing_to_undo(request, history)
+    was_forgotten = effect.cause.action == "forget" and not effect.is_undo
+    if was_forgotten and effect.revision.changed_at < context.now - context.retention:
         days = context.retention.days
         raise Conflict(
             f"The memory {request.id} was forgotten over {days} days ago.",
             hint="Store it again.",
         )
-    history = (
-        await changes.history(namespace=namespace.id, id=request.id)
-        if last.action == "undo"
-        else ()
-    )
-    return last, next((item for item in history if item.revision == last.undoes), None)
+    return effect
 
 
 async def read_history(context: RequestContext, request: HistoryRequest) -> History:
@@ -178,33 +176,34 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
     )
 
 
-async def _redo(
+async def _bring_back(
     change: NamespaceTransaction,
     state: State,
-    last: Revision,
-    undone: Revision,
+    effect: Effect,
     vectors: Vectors | None,
 ) -> None:
-    if undone.action == "forget":
-        await forget_again(change, state.id, last)
-    elif undone.action == MERGE:
-        await merge_again(change, state, last, undone.changed_at, vectors)
+    """Take back an undo. What another memory has to do with it is done again: a forget restores, a merge supersedes."""
+    undo = effect.revision
+    action = effect.cause.action
+    if action == "forget":
+        await forget_again(change, state.id, undo)
+    elif action == MERGE:
+        await merge_again(change, state, undo, effect.cause.changed_at, vectors)
     else:
-        await _take_back(
-            change, state, last, vectors, action=cast("Write", undone.action)
-        )
+        await _take_back(change, state, undo, "undo", vectors)
 
 
 async def _take_back(
     change: NamespaceTransaction,
     state: State,
     last: Revision,
+    action: str,
     vectors: Vectors | None = None,
-    action: Write = "undo",
 ) -> None:
-    former = await _restorable(change, last)
+    """Write back the values before the revision `last`, which had the effect of `action`."""
+    former = await _restorable(change, last, action)
     await change.record(
-        [state.id], action, list(former), undoes={state.id: last.revision}
+        [state.id], "undo", list(former), undoes={state.id: last.revision}
     )
     if "superseded_by" in former:
         if state.superseded_by is not None:
@@ -214,38 +213,31 @@ async def _take_back(
                 [Relation(UUID(str(former["superseded_by"])), SUPERSEDES, state.id)]
             )
     await write_fields(change, state, former, vectors)
-    if last.action == MERGE:
+    if action == MERGE:
         await unmerge(change, state.id, last)
 
 
 async def _supersede_again(
-    change: NamespaceTransaction, revision: Revision
+    change: NamespaceTransaction, state: State, effect: Effect
 ) -> tuple[UUID, ...]:
     """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
-    restored = await change.restored(
-        successor=revision.memory_id, at=revision.changed_at
-    )
+    if effect.cause.action != "forget" or state.superseded_at is not None:
+        return ()
+    restored = await change.restored(successor=state.id, at=effect.revision.changed_at)
     states = await change.states([item.memory_id for item in restored], whole=True)
     for item in restored:
-        await _take_back(change, states[item.memory_id], item)
+        await _take_back(change, states[item.memory_id], item, item.action)
     return tuple(item.memory_id for item in restored)
 
 
-async def _nothing_to_undo(
-    context: RequestContext, namespace: NamespaceInfo, request: UndoRequest
-) -> NotFound:
+def _nothing_to_undo(request: UndoRequest, history: Sequence[Revision]) -> NotFound:
     id_ = request.id
     if request.redo:
         return NotFound(
             f"The memory {id_} has no undo that could be redone.",
             hint="A change after the undo ends that.",
         )
-    if any(
-        change.action != "move"
-        for change in await context.memory.changes.history(
-            namespace=namespace.id, id=id_
-        )
-    ):
+    if any(change.action != "move" for change in history):
         hint = f"`folklore history {id_}` shows them, and `folklore redo {id_}` repeats the last one."
         return NotFound(
             f"Every change of the memory {id_} was undone already.", hint=hint
@@ -256,14 +248,14 @@ async def _nothing_to_undo(
 
 
 async def _restorable(
-    change: NamespaceTransaction, last: Revision
+    change: NamespaceTransaction, last: Revision, action: str
 ) -> Mapping[str, Any]:
-    """Return the columns that an undo restores.
+    """Return the columns that an undo of the revision `last` restores, which had the effect of `action`.
 
     A successor that was erased cannot be named. What expired gets no expiry: with its old one it would expire again.
     """
     values = await restorable(change, last)
-    if last.action == "expire":
+    if action == "expire":
         values = {**values, "expires_at": None}
     by = values.get("superseded_by")
     if by is not None and UUID(str(by)) not in await change.states([UUID(str(by))]):

@@ -1,0 +1,75 @@
+"""What is in force of the changes of a memory: an undo takes one back, an undo of that undo brings it back."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from folklore.model import Revision
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """A change of a memory, and the last revision about it: itself, its undo, the undo of that undo, and so on.
+
+    `change` is None for the store of the memory, which a forget can take back. `undone`: the change is not in force.
+    """
+
+    revision: Revision
+    change: Revision | None
+    undone: bool
+
+    @property
+    def cause(self) -> Revision:
+        """The change, or the forget that took back the store."""
+        return self.change or self.revision
+
+    @property
+    def is_undo(self) -> bool:
+        """True if the last revision took back the change; a forget that took back the store is a change itself."""
+        return self.undone and self.change is not None
+
+
+def effects(revisions: Sequence[Revision]) -> list[Effect]:
+    """Return each change of a memory once, the latest effect first, of its revisions, the last first.
+
+    A move to another namespace is no change.
+    """
+    by_number = {revision.revision: revision for revision in revisions}
+    followed: set[int] = set()
+    found = []
+    for revision in revisions:
+        if revision.revision in followed or revision.action == "move":
+            continue
+        change: Revision | None = revision
+        undone = False
+        while change is not None and change.undoes is not None:
+            followed.add(change.undoes)
+            change = by_number.get(change.undoes)
+            undone = not undone
+        found.append(Effect(revision, change, undone))
+    return found
+
+
+def changes_in_force(revisions: Sequence[Revision]) -> list[Effect]:
+    """Return the changes that an undo can take back, the last first; a forget that took back the store is one."""
+    return [
+        effect
+        for effect in effects(revisions)
+        if effect.revision.undoes == 0 or (effect.change and not effect.undone)
+    ]
+
+
+def last_undo(revisions: Sequence[Revision]) -> Effect | None:
+    """Return the last undo in force, unless another change followed it."""
+    for effect in effects(revisions):
+        if effect.undone:
+            return None if _changed_since(effect, revisions) else effect
+    return None
+
+
+def _changed_since(effect: Effect, revisions: Sequence[Revision]) -> bool:
+    return any(
+        revision.undoes is None
+        and revision.action != "move"
+        and revision.revision > effect.revision.revision
+        for revision in revisions
+    )
