@@ -165,7 +165,7 @@ class App:
             and not (await asyncio.wait({starting}, timeout=seconds))[0]
         ):
             if self.settings.database_url is None:
-                from folklore.engine.upgrade import require_none
+                from folklore.engine import require_none
 
                 require_space(self.settings.home)
                 require_none(self.settings.home)

@@ -10,7 +10,7 @@ from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
-from folklore.backup import archive as archive_files, operations, upgrade
+from folklore.backup import Store, archives, upgrade_engine
 from folklore.config import Settings, expanded
 from folklore.contract.health import BackupInfo
 from folklore.db.database import Database, PoolLimits, QueryLogger
@@ -18,15 +18,15 @@ from folklore.db.migrate import migrate
 from folklore.db.stores.events.usage import UsageStore
 from folklore.db.stores.models import Models
 from folklore.disk import DataGuard, require_space
-from folklore.embedding.factory import (
+from folklore.embedding import (
+    Embedder,
+    ModelChoice,
     build_embedder,
     changed_settings,
     configured_choice,
     configured_reranker,
 )
-from folklore.embedding.protocol import Embedder, ModelChoice
-from folklore.engine import Engine, OlderData
-from folklore.engine.files import EnginePaths
+from folklore.engine import Engine, EnginePaths, OlderData
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory import ActiveModel, Build, MemoryContext, ModelSource
@@ -175,11 +175,11 @@ def job_options(settings: Settings) -> JobOptions:
     )
 
 
-async def backed_up_store(settings: Settings) -> operations.Store:
+async def backed_up_store(settings: Settings) -> Store:
     """Return the database with the folder of its backups; the embedded engine is started if it is used."""
     address, where = await database_address(settings)
     disk = settings.home if where == "embedded" else None
-    return operations.Store(address, backup_folder(settings), disk)
+    return Store(address, backup_folder(settings), disk)
 
 
 def backup_folder(settings: Settings) -> Path:
@@ -199,7 +199,7 @@ def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
             archive.size,
             archive.verified_at,
         )
-        for archive in archive_files.archives(backup_folder(settings))
+        for archive in archives(backup_folder(settings))
     )
 
 
@@ -223,7 +223,7 @@ def start_engine(engine: Engine, *, new: bool = False) -> str:
     try:
         return engine.start(new=new)
     except OlderData:
-        upgrade.upgrade_engine(engine)
+        upgrade_engine(engine)
         return engine.start(new=new)
 
 

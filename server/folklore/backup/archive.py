@@ -18,8 +18,7 @@ from typing import BinaryIO, cast
 from pydantic import AwareDatetime, TypeAdapter, ValidationError
 
 from folklore.backup.contents import Contents
-from folklore.engine.files import sync
-from folklore.engine.lock import lock_open, release, try_lock
+from folklore.engine import lock_open, release, sync, try_lock
 from folklore.errors import InvalidInput
 
 SUFFIX = ".backup"

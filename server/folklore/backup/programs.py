@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
-from folklore.engine.binaries import installed_binaries
+from folklore.engine import installed_binaries
 from folklore.errors import FolkloreError, NotFound
 
 _CHUNK = 1 << 20

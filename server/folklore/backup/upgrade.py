@@ -10,8 +10,7 @@ from folklore.backup.programs import Programs
 from folklore.db import databases
 from folklore.db.database import Moment
 from folklore.db.migrate import server_info
-from folklore.engine import Engine
-from folklore.engine.upgrade import Copied
+from folklore.engine import Copied, Engine
 from folklore.errors import Conflict, EngineFailed, FolkloreError
 from folklore.log import get_logger
 from folklore.phases import phase

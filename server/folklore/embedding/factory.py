@@ -114,6 +114,18 @@ def build_embedder(
     return HttpEmbedder(form, choice, address, max_tokens=max_tokens)
 
 
+def fetch_model(choice: ModelChoice, home: Path) -> None:
+    """Download the model of a choice, unless it is here or another machine runs it. Blocks."""
+    if choice.provider == "fastembed":
+        from folklore.embedding.fastembed import load
+
+        load(choice.name, models_folder(home), fetch=True)
+    elif choice.provider == "minilm" and minilm_folder(home) is None:
+        from folklore.embedding.minilm import fetch
+
+        fetch(fetched_minilm(home))
+
+
 def _load_minilm(home: Path) -> LocalModel:
     from folklore.embedding.minilm import MiniLM
 

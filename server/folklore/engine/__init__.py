@@ -13,7 +13,25 @@ if os.name == "nt":
         "Folklore does not run on Windows itself.", hint="Run it in WSL."
     )
 
+from folklore.engine.binaries import MAJOR, find_binaries, installed_binaries
 from folklore.engine.cluster import OlderData
+from folklore.engine.files import EnginePaths, sync
 from folklore.engine.launcher import Engine, EngineStatus
+from folklore.engine.lock import lock_open, release, try_lock
+from folklore.engine.upgrade import Copied, require_none
 
-__all__ = ["Engine", "EngineStatus", "OlderData"]
+__all__ = [
+    "MAJOR",
+    "Copied",
+    "Engine",
+    "EnginePaths",
+    "EngineStatus",
+    "OlderData",
+    "find_binaries",
+    "installed_binaries",
+    "lock_open",
+    "release",
+    "require_none",
+    "sync",
+    "try_lock",
+]

@@ -4,7 +4,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from functools import partial
 
-from folklore.backup.operations import back_up, prune, verify
+from folklore.backup import back_up, prune, verify
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.embeddings import FIRST, VectorIndexes

@@ -14,7 +14,7 @@ from folklore.memory import MemoryContext
 from folklore.model import Caller
 
 if TYPE_CHECKING:
-    from folklore.backup.operations import Store
+    from folklore.backup import Store
 
 # The author of everything the jobs write.
 AUTHOR = Caller("folklore", agent="jobs")

@@ -8,12 +8,15 @@ from pathlib import Path
 
 import click
 
-from folklore.backup.archive import Archive, Manifest, archives, received
-from folklore.backup.operations import (
+from folklore.backup import (
+    Archive,
+    Manifest,
     Store,
+    archives,
     back_up,
     pipe,
     prune,
+    received,
     restore as put_back,
     verify as compare,
 )

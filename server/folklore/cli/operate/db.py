@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import click
 
-from folklore.backup.upgrade import upgrade_engine
+from folklore.backup import upgrade_engine
 from folklore.cli.context import found_server, local_settings
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.doctor import check_token
@@ -22,8 +22,7 @@ from folklore.db.migrate import (
 )
 from folklore.db.requirements import refuse
 from folklore.disk import LEAST_FREE, free_space
-from folklore.engine import Engine
-from folklore.engine.binaries import MAJOR
+from folklore.engine import MAJOR, Engine
 from folklore.errors import InvalidInput, Unavailable
 from folklore.runtime import database_address, start_engine
 

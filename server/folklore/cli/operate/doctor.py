@@ -13,7 +13,7 @@ from uuid import uuid4
 import click
 
 from folklore.app import App
-from folklore.backup.operations import latest_verified
+from folklore.backup import latest_verified
 from folklore.checks import Checks, Doubt
 from folklore.cli.context import settings_of, zone_of
 from folklore.cli.operate.config import masked
@@ -42,13 +42,14 @@ from folklore.db.requirements import refuse
 from folklore.db.stores.callers.principals import Principals
 from folklore.db.stores.models import Models
 from folklore.disk import LEAST_FREE, LITTLE_FREE, free_space, require_space
-from folklore.embedding.factory import (
+from folklore.embedding import (
+    Embedder,
+    Model,
     build_embedder,
     configured_choice,
     configured_embedder,
 )
-from folklore.embedding.protocol import Embedder, Model
-from folklore.engine.binaries import MAJOR, find_binaries
+from folklore.engine import MAJOR, find_binaries
 from folklore.errors import ConfigInvalid, FolkloreError, NotFound, Unavailable
 from folklore.memory import (
     ActiveModel,

@@ -1,6 +1,5 @@
 """`folklore embeddings`: the embedding models, their coverage, and switching to another model while servers run."""
 
-import asyncio
 from dataclasses import asdict
 
 import click
@@ -8,7 +7,6 @@ import click
 from folklore.cli.context import call, settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line, print_rows
-from folklore.config import Settings
 from folklore.contract.models import (
     BackfillRequest,
     DropModelRequest,
@@ -21,8 +19,13 @@ from folklore.contract.models import (
     SwitchResult,
 )
 from folklore.contract.requests import Result, Returns, result_json
-from folklore.embedding import factory, fastembed
-from folklore.embedding.protocol import ModelChoice
+from folklore.embedding import (
+    MINILM,
+    ModelChoice,
+    changed_settings,
+    configured_choice,
+    fetch_model,
+)
 from folklore.errors import InvalidInput
 
 _PROVIDER = click.Choice(["bundled", "minilm", "openai", "ollama", "fastembed"])
@@ -95,9 +98,9 @@ def switch(
     changes = {name: value for name, value in properties.items() if value is not None}
     settings = settings_of(ctx)
     if settings.server is None and not settings.read_only:
-        embedding = factory.changed_settings(settings.embedding, changes)
-        if (choice := factory.configured_choice(embedding, settings.home)) is not None:
-            asyncio.run(_fetch(settings, choice))
+        embedding = changed_settings(settings.embedding, changes)
+        if (choice := configured_choice(embedding, settings.home)) is not None:
+            fetch_model(choice, settings.home)
     _switch(ctx, SwitchModelRequest(**changes, force=force, rate=rate))
 
 
@@ -202,26 +205,11 @@ def fetch(ctx: click.Context, model: str | None) -> None:
             hint="Name a model.",
         )
     if name == "minilm":
-        choice = ModelChoice("minilm", factory.MINILM)
+        choice = ModelChoice("minilm", MINILM)
     else:
         choice = ModelChoice("fastembed", name)
-    asyncio.run(_fetch(settings, choice))
+    fetch_model(choice, settings.home)
     print_line(f"{choice.name} is on this machine.")
-
-
-async def _fetch(settings: Settings, choice: ModelChoice) -> None:
-    """Download the model of a choice, unless it is here or another machine runs it."""
-    if choice.provider == "fastembed":
-        await asyncio.to_thread(
-            fastembed.load,
-            choice.name,
-            factory.models_folder(settings.home),
-            fetch=True,
-        )
-    elif choice.provider == "minilm" and factory.minilm_folder(settings.home) is None:
-        from folklore.embedding.minilm import fetch as fetch_minilm  # imports numpy
-
-        await asyncio.to_thread(fetch_minilm, factory.fetched_minilm(settings.home))
 
 
 def _changed(ctx: click.Context, request: Returns[Result]) -> Result:

@@ -23,7 +23,7 @@ from folklore.client.session_start import (
 )
 from folklore.config import Settings
 from folklore.contract.hooks import HookAnswer, HookRequest
-from folklore.engine.files import EnginePaths
+from folklore.engine import EnginePaths
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.log import get_logger
 

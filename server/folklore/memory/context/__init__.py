@@ -24,7 +24,7 @@ from folklore.db.database import Database
 from folklore.db.stores import changes, embeddings, recall
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import Listed, NamespaceInfo, Namespaces
-from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
+from folklore.embedding import Embedder, ModelChoice, Reranker
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.context.active_model import ActiveModel, Build
 from folklore.memory.context.caches import (

@@ -16,8 +16,7 @@ from uuid import UUID
 
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel, Models
-from folklore.embedding.model_profiles import passage_rule
-from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
+from folklore.embedding import SAME_MODEL, Embedder, Model, ModelChoice, passage_rule
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
 from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger

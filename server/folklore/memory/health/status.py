@@ -22,7 +22,7 @@ from folklore.db.stores.events.injections import Injections
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.upkeep.jobs import Jobs
 from folklore.db.stores.upkeep.maintenance import Maintenance
-from folklore.embedding.protocol import PROBE, Model
+from folklore.embedding import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.context.active_model import SWITCHED_OFF

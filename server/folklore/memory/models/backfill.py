@@ -11,7 +11,7 @@ from uuid import UUID
 
 from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.memories import Vectors
-from folklore.embedding.protocol import Embedder
+from folklore.embedding import Embedder
 from folklore.errors import EmbedderUnavailable
 from folklore.log import get_logger
 from folklore.memory.context.active_model import embed_texts

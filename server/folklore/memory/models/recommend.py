@@ -17,7 +17,7 @@ from uuid import UUID
 
 from folklore.contract.models import ModelMeasure, Recommendation, RecommendModelRequest
 from folklore.db.stores.embeddings import Embeddings
-from folklore.embedding.model_profiles import passage_rule
+from folklore.embedding import passage_rule
 from folklore.errors import NotFound
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import RequestContext

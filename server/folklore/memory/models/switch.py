@@ -35,7 +35,7 @@ from folklore.contract.models import (
 from folklore.db.stores.embeddings import Coverage, Embeddings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.db.stores.recall import visits
-from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
+from folklore.embedding import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import (
     Conflict,
     EmbedderUnavailable,

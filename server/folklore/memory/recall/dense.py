@@ -6,7 +6,7 @@ from time import perf_counter
 
 from folklore.db.stores.recall import visits
 from folklore.db.stores.recall_rows import DenseQuery
-from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import MemoryContext

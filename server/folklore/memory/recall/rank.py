@@ -9,7 +9,7 @@ from functools import cache
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
-from folklore.embedding.protocol import Reranker
+from folklore.embedding import Reranker
 from folklore.errors import RerankerUnavailable, Unavailable
 from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger

@@ -16,7 +16,7 @@ from folklore.db.stores.recall_rows import (
     Scope,
     TermForm,
 )
-from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.weights import Branch, Ranking

@@ -19,7 +19,7 @@ from folklore.contract.review import (
 )
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
-from folklore.embedding.protocol import Model
+from folklore.embedding import Model
 from folklore.memory.context import RequestContext
 from folklore.memory.records.similar import NEAREST, NEWEST, near_duplicates
 

@@ -18,7 +18,7 @@ from folklore.db.stores.transfer import (
     TransferredMemory,
     Transfers,
 )
-from folklore.embedding.model_profiles import passage_rule
+from folklore.embedding import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import MemoryContext
