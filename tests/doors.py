@@ -7,7 +7,7 @@ from folklore.contract.requests import Result, Returns
 from folklore.http.current_caller import calling
 from folklore.http.listener import OWN, Entrance
 from folklore.http.requested import RequestedNames
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.memory import Service
 from folklore.phases import Advance
 
@@ -36,7 +36,7 @@ async def _unused(*_message: Any) -> NoReturn:
 
 def own_service(app: App) -> Service:
     """The operations of this user."""
-    team = Team.of(app, own_namespace=app.settings.namespace)
+    server = ServerContext.of(app, own_namespace=app.settings.namespace)
     return _OwnService(
-        team.service.memory, team.service.facts, lambda: app.caller, app.namespace
+        server.service.memory, server.service.facts, lambda: app.caller, app.namespace
     )

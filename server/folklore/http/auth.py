@@ -18,7 +18,7 @@ from folklore.http.facts import Callers
 from folklore.http.limits import PROBES, Rate
 from folklore.http.listener import Admits, listener_of
 from folklore.http.mcp_clients import OAUTH_PATHS
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.model import Caller
 
 _METRICS = "/metrics"
@@ -33,6 +33,8 @@ _REMEMBERED = 10_000
 # A token that a client should have put in: ${NAME}, $NAME, %NAME%, {{name}}, {env:NAME}, <your token>.
 _VARIABLE = re.compile(r"\$\{?\w|%\w+%|\{\{|\{\w+:|<[^<>]+>")
 _QUOTES = "\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+# Characters that may not be in a quoted text of a header.
+_UNQUOTABLE = re.compile(r'[^ -~]|["\\]')
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 PREFIXES = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
@@ -76,14 +78,14 @@ class AuthenticationMiddleware:
     def __init__(
         self,
         app: ASGIApp,
-        team: Team,
+        server: ServerContext,
         callers: Callers,
         *,
         metadata_url: str | None,
         is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
-        self._team = team
+        self._server = server
         self._callers = callers
         self._is_console = is_console
         self._metadata_url = metadata_url
@@ -91,30 +93,37 @@ class AuthenticationMiddleware:
         self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        listener = listener_of(scope)
-        if scope["type"] == "http" and listener.is_own:
-            with calling(self._callers.this_user()):
-                await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
             return
-        is_checked = (
-            scope["type"] == "http"
-            and listener.admits is Admits.TOKENS
-            and not self._is_console(scope)  # which has sessions
-        )
-        token = _bearer(scope) if is_checked else None
-        if not is_checked or _is_open(scope["method"], scope["path"], token):
+        match listener_of(scope).admits:
+            case Admits.THIS_USER:
+                with calling(self._callers.this_user()):
+                    await self._app(scope, receive, send)
+            case Admits.LINKS:  # the console knows its visitors by their sessions
+                await self._app(scope, receive, send)
+            case Admits.TOKENS:
+                await self._serve_by_token(scope, receive, send)
+
+    async def _serve_by_token(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._is_console(scope):  # which has sessions
+            await self._app(scope, receive, send)
+            return
+        token = _bearer(scope)
+        if _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"] == JOIN:
             await self._join(scope, receive, send)
             return
+
         caller = await self._caller(scope, token)
         if isinstance(caller, Response):
             await caller(scope, receive, send)
             return
+
         if caller.token is not None:
-            state = scope.setdefault("state", {})
-            state["principal"], state["owner"] = caller.author, caller.access is None
+            note_token(scope, caller)
             # The SDK holds each session to the token that began it, which it takes from here.
             scope["user"] = _sdk_user(caller)
         with calling(caller):
@@ -135,18 +144,11 @@ class AuthenticationMiddleware:
                 _require_token_alone(token, scope)
             caller = await self._callers.of_token(token, address)
         except Unauthenticated as error:
-            if token is not None and error.reason != "unreadable":  # nothing was tried
+            was_looked_up = token is not None and error.reason != "unreadable"
+            if was_looked_up:
                 self._failures.failed(address)
-            prefix = next(
-                (prefix for prefix in PREFIXES if scope["path"].startswith(prefix)),
-                "other",
-            )
-            self._team.denied(
-                Caller(author=error.principal or "unknown"),
-                f"http {prefix}",
-                error,
-                error.reason,
-            )
+            author = Caller(author=error.principal or "unknown")
+            self._server.denied(author, _action(scope["path"]), error, error.reason)
             return self._unauthenticated(error)
         except FolkloreError as error:
             return failure(error)
@@ -163,14 +165,10 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
 
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:
-        # RFC 6750: a request without a token learns only that one is needed.
         parts = ['realm="folklore"']
+        # RFC 6750: a request without a token learns only that one is needed.
         if error.reason not in ("missing", "other_user"):
-            message = "".join(
-                char
-                for char in error.message
-                if " " <= char <= "~" and char not in '"\\'
-            )
+            message = _UNQUOTABLE.sub("", error.message)
             parts += ['error="invalid_token"', f'error_description="{message}"']
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
@@ -190,7 +188,23 @@ def _sdk_user(caller: Caller) -> object:
 
 def address_of(scope: Scope) -> str:
     """Return the address of the client: behind a trusted proxy, the one that the proxy states."""
-    return str(scope["client"][0]) if scope.get("client") else ""
+    client = scope.get("client")
+    return str(client[0]) if client else ""
+
+
+def note_token(scope: Scope, caller: Caller) -> None:
+    """Note whose token a request has: for the limit of its rate, the log and the metrics."""
+    state = scope.setdefault("state", {})
+    state["principal"] = caller.author
+    state["owner"] = caller.access is None
+
+
+def _action(path: str) -> str:
+    """Return the name of a refused request in the audit log."""
+    for prefix in PREFIXES:
+        if path.startswith(prefix):
+            return f"http {prefix}"
+    return "http other"
 
 
 def _digest(token: str) -> bytes:
@@ -203,64 +217,66 @@ def _is_open(method: str, path: str, token: str | None) -> bool:
         return method in ("GET", "HEAD", "OPTIONS")
     if path in OAUTH_PATHS:
         return True
+    if path not in PROBES or method not in ("GET", "HEAD"):
+        return False
     # Metrics decide themselves who may read them without a token.
-    return (
-        method in ("GET", "HEAD")
-        and path in PROBES
-        and (token is None or path != _METRICS)
-    )
+    return path != _METRICS or token is None
+
+
+def _authorization(scope: Scope) -> list[str]:
+    """Return the values of the headers Authorization."""
+    headers = scope["headers"]
+    return [
+        value.decode("latin-1").strip()
+        for name, value in headers
+        if name == b"authorization"
+    ]
 
 
 def _bearer(scope: Scope) -> str | None:
     """Return the token of a request, None without one; of an Authorization that holds none, the whole value."""
-    headers = [
-        value.decode("latin-1").strip()
-        for name, value in scope["headers"]
-        if name == b"authorization"
-    ]
-    if not headers:
+    values = _authorization(scope)
+    if not values:
         return None
-    scheme, _, token = headers[0].partition(" ")
-    if len(headers) > 1 or scheme.lower() != "bearer":
-        return ", ".join(headers)
-    return str(token.strip())
+    scheme, _, token = values[0].partition(" ")
+    if len(values) > 1 or scheme.lower() != "bearer":
+        return ", ".join(values)
+    return token.strip()
 
 
-def _require_token_alone(value: str, scope: Scope) -> None:
+def _require_token_alone(token: str, scope: Scope) -> None:
     """Raise Unauthenticated for an Authorization that holds a token in a way that cannot be read, and say how.
 
-    `value` is what `_bearer` returns.
+    `token` is what `_bearer` returns.
     """
-    headers = [
-        value.decode("latin-1").strip()
-        for name, value in scope["headers"]
-        if name == b"authorization"
-    ]
-    scheme = headers[0].partition(" ")[0].lower()
-    problem: str | None = None
-    if len(headers) > 1:
-        problem = "The request has several Authorization headers"
-    elif not value:
-        problem = "The Authorization header has no token"
-    elif _VARIABLE.search(value):
-        from folklore.client.assistants.known import TOKEN_VARIABLE
-
-        problem = (
-            "The token is the name of a variable that the client did not replace;"
-            f" set {TOKEN_VARIABLE} where the client starts, or write the token itself"
-        )
-    elif value[0] in _QUOTES or headers[0][0] in _QUOTES:
-        problem = "The token is in quotation marks"
-    elif scheme != "bearer":
-        is_token = value.startswith(PREFIX)
-        if is_token:
-            problem = "The Authorization header lacks the word Bearer before the token"
-        else:
-            problem = "The Authorization header is not of the scheme Bearer"
-    elif value.lower().startswith("bearer"):
-        problem = "The Authorization header has the word Bearer twice"
+    problem = _problem(token, _authorization(scope))
     if problem is not None:
         hint = (
             f"Send `Authorization: Bearer {PREFIX}…`, once and without quotation marks."
         )
         raise Unauthenticated("unreadable", f"{problem}.", hint=hint)
+
+
+def _problem(token: str, headers: list[str]) -> str | None:
+    """Return the reason why the token of these headers cannot be read; None if it can."""
+    if len(headers) > 1:
+        return "The request has several Authorization headers"
+    if not token:
+        return "The Authorization header has no token"
+    if _VARIABLE.search(token):
+        from folklore.client.assistants.known import TOKEN_VARIABLE
+
+        return (
+            "The token is the name of a variable that the client did not replace;"
+            f" set {TOKEN_VARIABLE} where the client starts, or write the token itself"
+        )
+    [header] = headers
+    if token[0] in _QUOTES or header[0] in _QUOTES:
+        return "The token is in quotation marks"
+    if header.partition(" ")[0].lower() != "bearer":
+        if token.startswith(PREFIX):
+            return "The Authorization header lacks the word Bearer before the token"
+        return "The Authorization header is not of the scheme Bearer"
+    if token.lower().startswith("bearer"):
+        return "The Authorization header has the word Bearer twice"
+    return None

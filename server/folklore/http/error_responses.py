@@ -45,13 +45,17 @@ def failure(
     error: errors.FolkloreError, headers: Mapping[str, str] | None = None
 ) -> JSONResponse:
     """Return an error as a response."""
-    status = next(
-        (status for kind, status in _STATUS.items() if isinstance(error, kind)), 500
-    )
-    content = {"code": error.code, "message": error.message} | (
-        {"hint": error.hint} if error.hint else {}
-    )
-    return JSONResponse({"error": content}, status, headers)
+    content = {"code": error.code, "message": error.message}
+    if error.hint:
+        content["hint"] = error.hint
+    return JSONResponse({"error": content}, _status(error), headers)
+
+
+def _status(error: errors.FolkloreError) -> int:
+    for kind, status in _STATUS.items():
+        if isinstance(error, kind):
+            return status
+    return 500
 
 
 class Path(Route):
@@ -60,7 +64,9 @@ class Path(Route):
     def matches(self, scope: Scope) -> tuple[Match, Scope]:
         """Match the path, whatever the method."""
         match, child = super().matches(scope)
-        return Match.FULL if match is Match.PARTIAL else match, child
+        if match is Match.PARTIAL:
+            match = Match.FULL
+        return match, child
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse its method, or what arrives when the server has ended."""
@@ -73,7 +79,8 @@ class Path(Route):
                 retry_after=1,
             )
             return await answer(scope, receive, send)
-        if scope["method"] in (allowed := self.methods or set()):
+        allowed = self.methods or set()
+        if scope["method"] in allowed:
             return await super().handle(scope, receive, send)
         listed = ", ".join(sorted(allowed))
         hint = "docs/how-to/http-server.md lists the paths."

@@ -44,7 +44,7 @@ class Callers:
 
     async def of_token(self, token: str | None, address: str) -> Caller:
         """Return the caller of a token, or without one where none is needed. Raises Unauthenticated."""
-        return await self.authenticator().admit(token, address)
+        return await self.authenticator().caller_of(token, address)
 
     async def of_session(self, secret: str, address: str) -> Caller:
         """Return the visitor of the console whose cookie holds a secret. Raises Unauthenticated."""
@@ -104,10 +104,9 @@ class RequestFacts:
         there. Raises InvalidInput for a requested name that is not valid.
         """
         caller = _identified()
-        if (named := requested_namespace()) is not None:
+        named = requested_namespace() or default_namespace(caller)
+        if named is not None:
             return named
-        if (home := default_namespace(caller)) is not None:
-            return home
         setting = self.app.settings.namespace
         # Others may not learn its name.
         if setting is not None and role_in(caller, setting) is not None:
@@ -117,11 +116,8 @@ class RequestFacts:
     async def _project_at(self, directory: str) -> str:
         """Return the namespace of a directory of this user."""
         # With a namespace and without its directory, the client has one that is the same in all directories.
-        is_session = (
-            requested(DIRECTORY) in (None, directory)
-            and requested_namespace() is not None
-        )
-        if is_session:
+        is_here = requested(DIRECTORY) in (None, directory)
+        if is_here and requested_namespace() is not None:
             return self.namespace()
         return self.own_namespace or await self.app.repository_at(directory)
 

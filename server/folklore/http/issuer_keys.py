@@ -64,9 +64,12 @@ class IssuerKeys:
     def _known(self, kid: str | None) -> jwt.PyJWK | None:
         if self._clock() - self._fetched_at > _LIFETIME:
             return None
-        if kid is None:
-            return self._keys[0] if len(self._keys) == 1 else None
-        return next((key for key in self._keys if key.key_id == kid), None)
+        if kid is None and len(self._keys) == 1:
+            return self._keys[0]
+        for key in self._keys:
+            if kid is not None and key.key_id == kid:
+                return key
+        return None
 
     def _may_fetch(self) -> bool:
         pause = _PAUSE_AFTER_FAILURE if self._failed else _PAUSE
@@ -87,7 +90,8 @@ class IssuerKeys:
                 reason=f"{type(error).__name__}: {error}",
             )
         else:
-            self._failed, self._fetched_at = False, self._clock()
+            self._failed = False
+            self._fetched_at = self._clock()
         finally:
             self._fetching = None
 

@@ -87,14 +87,12 @@ class RateLimit:
         self._rate = Rate(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        principal = None
         if scope["type"] == "http":
             principal = scope.get("state", {}).get("principal")
-        else:
-            principal = None
         if principal is None or self._rate is None:
-            wait = 0.0
-        else:
-            wait = self._rate.take(principal)
+            return await self.app(scope, receive, send)
+        wait = self._rate.take(principal)
         if wait == 0:
             return await self.app(scope, receive, send)
         message = (
@@ -115,7 +113,7 @@ class _BodyRefused(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware that receives each body whole before the call runs, so that a slow client takes no place.
+    """ASGI middleware that receives each body whole before the call runs: a slow client keeps no call waiting.
 
     413 for a body over the size, declared or in chunks; 408 for one that is too slow; 503 if all bodies in memory would
     be too large together. Lone surrogates in the JSON are replaced, since JSON readers differ in how they handle them.
@@ -124,33 +122,30 @@ class BodyLimit:
     def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
         self.app = app
         self._limits = limits
-        self._held = 0
+        self._size_in_memory = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the call with its body, or refuse the body."""
-        if (
+        is_unlimited = (
             scope["type"] != "http"
             or listener_of(scope).is_own
             or scope["method"] in _WITHOUT_BODY
             or scope["path"] == IMPORT_PATH
-        ):
+        )
+        if is_unlimited:
             return await self.app(scope, receive, send)
+        # The HTTP parser has refused a length that is not a number.
+        declared = int(Headers(scope=scope).get("content-length", "0"))
         chunks: list[bytes] = []
         try:
-            # The HTTP parser has refused a length that is not a number.
-            await self._receive_body(
-                int(Headers(scope=scope).get("content-length", "0")), receive, chunks
-            )
-            await self.app(
-                scope,
-                replayed(replace_lone_surrogates(b"".join(chunks)), receive),
-                send,
-            )
+            await self._receive_body(declared, receive, chunks)
+            body = replace_lone_surrogates(b"".join(chunks))
+            await self.app(scope, replayed(body, receive), send)
         except _BodyRefused as refused:
             if refused.answer is not None:
                 await refused.answer(scope, receive, send)
         finally:
-            self._held -= sum(map(len, chunks))
+            self._size_in_memory -= sum(map(len, chunks))
         return None
 
     async def _receive_body(
@@ -178,11 +173,11 @@ class BodyLimit:
             size += len(chunk)
             if size > self._limits.body_size:
                 continue  # a client that still sends would not read the answer
-            if self._held + len(chunk) > self._limits.bodies_size:
+            if self._size_in_memory + len(chunk) > self._limits.bodies_size:
                 raise _BodyRefused(
                     _overloaded("Too many request bodies arrive at once.", 1)
                 )
-            self._held += len(chunk)
+            self._size_in_memory += len(chunk)
             chunks.append(chunk)
         if size > self._limits.body_size:
             raise _BodyRefused(self._too_large())
@@ -209,13 +204,13 @@ def replayed(body: bytes, receive: Receive) -> Receive:
 class ConcurrencyLimit:
     """ASGI middleware that bounds the calls that run, those that wait for their turn, and the streams; others get 503.
 
-    Streams have places of their own and do not queue. Probes are never held up, nor is what this user sends.
+    Streams are counted by themselves and do not queue. Probes are never held up, nor is what this user sends.
     """
 
     def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
         self.app = app
         self._limits = limits
-        self._places = asyncio.Semaphore(limits.calls)
+        self._slots = asyncio.Semaphore(limits.calls)
         self._queued = 0
         self._streaming = 0
 
@@ -230,37 +225,35 @@ class ConcurrencyLimit:
             await self.app(scope, receive, send)
         elif (scope["method"], scope["path"]) in _STREAMS:
             await self._stream(scope, receive, send)
-        elif await self._take_place():
+        elif await self._take_slot():
             try:
                 await self.app(scope, receive, send)
             finally:
-                self._places.release()
+                self._slots.release()
         else:
-            await self._full(
-                f"{self._limits.calls} calls run and others wait already."
-            )(scope, receive, send)
+            message = f"{self._limits.calls} calls run and others wait already."
+            await self._full(message)(scope, receive, send)
 
     async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
         if self._streaming >= self._limits.streams:
-            return await self._full(
-                f"{self._limits.streams} streams are open already."
-            )(scope, receive, send)
+            message = f"{self._limits.streams} streams are open already."
+            return await self._full(message)(scope, receive, send)
         self._streaming += 1
         try:
             return await self.app(scope, receive, send)
         finally:
             self._streaming -= 1
 
-    async def _take_place(self) -> bool:
-        """Take a place among the calls that run, if one is free in time."""
-        if not self._places.locked():
-            return await self._places.acquire()  # does not wait
+    async def _take_slot(self) -> bool:
+        """Take a slot of the calls that run, if one is free in time."""
+        if not self._slots.locked():
+            return await self._slots.acquire()  # does not wait
         if self._queued >= self._limits.waiting:
             return False
         self._queued += 1
         try:
             async with asyncio.timeout(self._limits.wait_seconds):
-                return await self._places.acquire()
+                return await self._slots.acquire()
         except TimeoutError:
             return False
         finally:

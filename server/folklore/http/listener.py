@@ -1,4 +1,4 @@
-"""Listeners: sockets, and what each admits. One application serves all listeners of a process."""
+"""Listeners: sockets, and whom each admits. One application serves all listeners of a process."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,10 +45,10 @@ class Admits(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """What a socket admits: who may enter, and which areas of the application exist there.
+    """Whom a socket admits, and which areas of the application exist there.
 
-    Web pages reach it by the names `host` and `allowed_hosts`. Where no token is needed, a listener that is
-    `open_to_all` admits every process that reaches it.
+    Web pages reach it by the names `host` and `allowed_hosts`. Where no token is needed, every process that reaches a
+    listener may enter that is `open_to_all`; else only this user's.
     """
 
     admits: Admits
@@ -137,14 +137,16 @@ class Area(BaseRoute):
         """Match as the first route does that takes the path and the method, else as the first that takes the path."""
         if self._name not in listener_of(scope).areas:
             return Match.NONE, {}
-        best: tuple[Match, Scope] = (Match.NONE, {})
+        partial: tuple[Match, Scope] | None = None
         for route in self.routes:
             match, child = route.matches(scope)
+            if match is Match.NONE:
+                continue
+            marked = {**child, _ROUTE: route}
             if match is Match.FULL:
-                return match, {**child, _ROUTE: route}
-            if match is Match.PARTIAL and best[0] is Match.NONE:
-                best = (match, {**child, _ROUTE: route})
-        return best
+                return match, marked
+            partial = partial or (match, marked)
+        return partial or (Match.NONE, {})
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request that matches."""
@@ -160,7 +162,10 @@ def pattern_of(areas: Sequence[Area], scope: Scope) -> str | None:
     """Return the pattern of the route that takes a request; None if none does."""
     for area in areas:
         match, child = area.matches(scope)
-        if match is not Match.NONE:
-            route = child[_ROUTE]
-            return route.path if isinstance(route, Route) else None
+        if match is Match.NONE:
+            continue
+        route = child[_ROUTE]
+        if isinstance(route, Route):
+            return route.path
+        return None
     return None

@@ -139,9 +139,9 @@ def json_rpc_error(
     code: int, message: str, data: object = None, *, status: int, id_: object = None
 ) -> Response:
     """Return an error of JSON-RPC as a response."""
-    error = {"code": code, "message": message} | (
-        {} if data is None else {"data": data}
-    )
+    error: dict[str, object] = {"code": code, "message": message}
+    if data is not None:
+        error["data"] = data
     return JSONResponse({"jsonrpc": "2.0", "id": id_, "error": error}, status)
 
 
@@ -196,11 +196,12 @@ def _converted(body: bytes) -> bytes:
         value = json.loads(body)
     except ValueError:
         return body
-    ours = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(ours, dict) or not isinstance(ours.get("code"), str):
+    error = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(error, dict) or not isinstance(error.get("code"), str):
         return body
-    message = " ".join(filter(None, (ours.get("message"), ours.get("hint"))))
-    return bytes(json_rpc_error(_REFUSED, message, ours, status=400).body)
+    sentences = [error.get("message"), error.get("hint")]
+    message = " ".join(sentence for sentence in sentences if sentence)
+    return bytes(json_rpc_error(_REFUSED, message, error, status=400).body)
 
 
 class Negotiated:
@@ -240,14 +241,13 @@ class Negotiated:
 
 def _accepted(headers: Sequence[str]) -> frozenset[str]:
     """Return which of the two types a client accepts; without the header it accepts any (RFC 9110, 12.5.1)."""
-    ranges = [part for header in headers for part in header.split(",") if part.strip()]
+    ranges = [part for part in ",".join(headers).split(",") if part.strip()]
     if not ranges:
         return _READ_AS["*/*"]
     accepted: frozenset[str] = frozenset()
     for part in ranges:
         type_, *parameters = [text.strip().lower() for text in part.split(";")]
-        is_refused = any(_is_zero(parameter) for parameter in parameters)
-        if not is_refused:
+        if not any(map(_is_zero, parameters)):
             accepted |= _READ_AS.get(type_, frozenset())
     return accepted
 
@@ -266,29 +266,28 @@ def _read(body: bytes) -> tuple[dict[str, Any], Response | None]:
         return {}, json_rpc_error(
             _PARSE_ERROR, "The body cannot be read as JSON.", status=400
         )
-    if isinstance(value, list):
-        problem: str | None = (
-            "Batches are not served: send each message in a request of its own."
-        )
-    elif not isinstance(value, dict):
-        problem = f"The body must be one JSON-RPC message, such as {_EXAMPLE}."
-    else:
-        problem = _problem(value)
+    problem = _problem(value)
     if problem is None:
         return value, None
     id_ = value.get("id") if isinstance(value, dict) else None
-    is_id = isinstance(id_, str | int) and not isinstance(id_, bool)
-    return {}, json_rpc_error(
-        _INVALID_REQUEST, problem, status=400, id_=id_ if is_id else None
-    )
+    if not _is_id(id_):
+        id_ = None
+    return {}, json_rpc_error(_INVALID_REQUEST, problem, status=400, id_=id_)
 
 
-def _problem(message: Mapping[str, Any]) -> str | None:
-    """Return in a sentence why an object is no JSON-RPC message; None if it is one."""
+def _is_id(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool)
+
+
+def _problem(message: Any) -> str | None:
+    """Return in a sentence why a JSON value is no JSON-RPC message; None if it is one."""
+    if isinstance(message, list):
+        return "Batches are not served: send each message in a request of its own."
+    if not isinstance(message, dict):
+        return f"The body must be one JSON-RPC message, such as {_EXAMPLE}."
     if message.get("jsonrpc") != "2.0":
         return f'jsonrpc must be "2.0"; a message is such as {_EXAMPLE}.'
-    id_ = message.get("id")
-    if "id" in message and (isinstance(id_, bool) or not isinstance(id_, str | int)):
+    if "id" in message and not _is_id(message["id"]):
         return "id must be a text or a whole number, and a notification has none."
     if "method" not in message:
         is_response = "id" in message and ("result" in message or "error" in message)
@@ -362,15 +361,9 @@ def _as_json(send: Send, id_: object) -> Send:
 def _answer_in(stream: bytes, id_: object) -> bytes:
     """Return the answer to a request that an event stream holds, an error if it holds none."""
     for event in stream.replace(b"\r\n", b"\n").split(b"\n\n"):
-        lines = [
-            line[5:].removeprefix(b" ")
-            for line in event.split(b"\n")
-            if line.startswith(b"data:")
-        ]
-        data = b"\n".join(lines)
-        if data.strip():
-            message = json.loads(data)
-            if "method" not in message:
-                return data
+        lines = [line for line in event.split(b"\n") if line.startswith(b"data:")]
+        data = b"\n".join(line[5:].removeprefix(b" ") for line in lines)
+        if data.strip() and "method" not in json.loads(data):
+            return data
     text = "The call ended without an answer."
     return bytes(json_rpc_error(-32603, text, status=500, id_=id_).body)

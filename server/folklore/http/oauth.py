@@ -6,7 +6,7 @@ RFC 9068 (the tokens), RFC 7517 (the keys). PyJWT checks them and reads the keys
 import hashlib
 import json
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from http.client import HTTPException
 from time import monotonic
@@ -38,6 +38,7 @@ _ALGORITHMS = [
 _TIMEOUT_SECONDS = 10.0
 _LEEWAY_SECONDS = 30
 _OWNER = "owner"
+_THIS_MACHINE = ("127.0.0.1", "localhost", "::1")
 
 
 class JwtIssuer:
@@ -109,7 +110,7 @@ class JwtIssuer:
             raise Unauthenticated(
                 "untrusted", "This access token expires in no possible year."
             ) from None
-        grants = list(self._grants(claims))
+        grants = self._grants(claims)
         return ExternalIdentity(
             principal=self._principal(claims["sub"]),
             grants=[grant for grant in grants if grant != _OWNER],
@@ -123,33 +124,33 @@ class JwtIssuer:
 
         Raises Unauthenticated for a subject with characters that cannot be seen: it would look like another one's.
         """
-        if (
-            not subject.isprintable()
-            or clean(subject).text != subject
-            or not subject.strip() == subject != ""
-        ):
+        is_visible = subject.isprintable() and clean(subject).text == subject
+        if not subject or not is_visible or subject.strip() != subject:
             raise Unauthenticated(
                 "untrusted",
                 "This access token's claim sub is empty or holds invisible characters.",
             )
         return f"{subject} <{self._issuer}>"
 
-    def _grants(self, claims: Mapping[str, Any]) -> Iterator[str]:
+    def _grants(self, claims: Mapping[str, Any]) -> list[str]:
+        grants = []
         for rule in self._settings.rules:
             values = _values(claims.get(rule.claim))
             # the claim lists grants; an owner needs a rule that says so
             if rule.grant is None:
-                yield from (value for value in values if value != _OWNER)
+                grants += [value for value in values if value != _OWNER]
             elif rule.value in values:
-                yield rule.grant
+                grants.append(rule.grant)
+        return grants
 
     def _fetch_keys(self) -> Sequence[jwt.PyJWK]:
         """Return the published keys that can check signatures. See IssuerKeys for the errors."""
         if self._keys_url is None:
             self._keys_url = _discover(self._issuer)
-        return jwt.PyJWKClient(
+        client = jwt.PyJWKClient(
             self._keys_url, cache_jwk_set=False, timeout=_TIMEOUT_SECONDS
-        ).get_signing_keys()
+        )
+        return client.get_signing_keys()
 
 
 def _discover(issuer: str) -> str:
@@ -173,23 +174,29 @@ def _discover(issuer: str) -> str:
                 error.close()  # it is the response too, and holds its connection
             problem = error
             continue
-        name, keys = (
-            (metadata.get("issuer"), metadata.get("jwks_uri"))
-            if isinstance(metadata, dict)
-            else (None, None)
-        )
-        if name != issuer or not isinstance(keys, str) or not _is_safe(keys):
+        keys = _keys_url(metadata, issuer)
+        if keys is None:
             raise ValueError(f"{url} is not of this issuer, or names no keys")
         return keys
     assert problem is not None
     raise problem
 
 
+def _keys_url(metadata: object, issuer: str) -> str | None:
+    """Return the address of the keys that the metadata of this issuer names; None for other metadata."""
+    if not isinstance(metadata, dict) or metadata.get("issuer") != issuer:
+        return None
+    url = metadata.get("jwks_uri")
+    if not isinstance(url, str) or not _is_safe(url):
+        return None
+    return url
+
+
 def _is_safe(url: str) -> bool:
     parts = urlsplit(url)
-    return parts.scheme == "https" or (
-        parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1")
-    )
+    if parts.scheme == "https":
+        return True
+    return parts.scheme == "http" and parts.hostname in _THIS_MACHINE
 
 
 def _values(claim: object) -> list[str]:

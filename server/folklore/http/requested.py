@@ -39,7 +39,8 @@ def current_listener() -> Listener:
 def requested_namespace() -> str | None:
     """Return the namespace that the current request names, or None. Raises InvalidInput if it is not a valid name."""
     field, values = _namespaces(_request.get({}))
-    if (name := _only(field, values)) is None:
+    name = _only(field, values)
+    if name is None:
         return None
     if _NOT_UTF8 in name:
         raise InvalidInput(
@@ -56,10 +57,8 @@ def requested(name: str) -> str | None:
 
 def requested_zone() -> tzinfo | None:
     """Return the time zone that the current request names, or None. Raises InvalidInput if there is no such zone."""
-    values = [
-        value.decode("latin-1").strip()
-        for value in _headers(_request.get({}), TIME_ZONE)
-    ]
+    headers = _headers(_request.get({}), TIME_ZONE)
+    values = [header.decode("latin-1").strip() for header in headers]
     name = _only(TIME_ZONE, [value for value in values if value])
     if name is None:
         return None
@@ -80,12 +79,10 @@ class RequestedNames:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if (
-            scope["method"] == "GET"
-            and scope["path"] == "/sse"
-            and (values := _namespaces(scope)[1])
-        ):
-            send = _with_endpoint(values, send)
+        if scope["method"] == "GET" and scope["path"] == "/sse":
+            _, namespaces = _namespaces(scope)
+            if namespaces:
+                send = _with_endpoint(namespaces, send)
         token = _request.set(scope)
         try:
             await self._app(scope, receive, send)
@@ -100,29 +97,32 @@ def _only(field: str, values: list[str]) -> str | None:
 
 
 def _namespaces(scope: Scope) -> tuple[str, list[str]]:
-    """Return the namespaces that a request names, and where. An empty one, or null, names nothing, as such an argument does."""
-    in_header = [
-        unquote(value.decode(errors="replace")) for value in _headers(scope, NAMESPACE)
-    ]
-    if values := [value for value in in_header if not is_nothing(value)]:
-        return NAMESPACE, values
-    query = parse_qsl(scope.get("query_string", b"").decode(errors="replace"))
-    return f"?{PARAMETER}", [
-        value for name, value in query if name == PARAMETER and not is_nothing(value)
-    ]
+    """Return where a request names namespaces, and these. An empty one, or null, names nothing, as such an argument does."""
+    in_header = []
+    for header in _headers(scope, NAMESPACE):
+        value = unquote(header.decode(errors="replace"))
+        if not is_nothing(value):
+            in_header.append(value)
+    if in_header:
+        return NAMESPACE, in_header
+
+    in_url = []
+    query = scope.get("query_string", b"").decode(errors="replace")
+    for name, value in parse_qsl(query):
+        if name == PARAMETER and not is_nothing(value):
+            in_url.append(value)
+    return f"?{PARAMETER}", in_url
 
 
 def _headers(scope: Scope, name: str) -> list[bytes]:
-    return [
-        value for key, value in scope.get("headers", ()) if key == name.lower().encode()
-    ]
+    key = name.lower().encode()
+    return [value for other, value in scope.get("headers", ()) if other == key]
 
 
 def _with_endpoint(namespaces: list[str], send: Send) -> Send:
     """Return a `send` that adds the namespace to the address for messages."""
-    added = "".join(
-        f"&{PARAMETER}={quote(value, safe='')}" for value in namespaces
-    ).encode("ascii")
+    parameters = [f"&{PARAMETER}={quote(name, safe='')}" for name in namespaces]
+    added = "".join(parameters).encode("ascii")
     pending = True
 
     async def sending(message: Message) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
@@ -30,19 +31,18 @@ def transport_security(
     from mcp.server import transport_security as sdk
 
     bound = f"[{host}]" if ":" in host else host
-    names = list(
-        dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)])
-    )
+    names = ["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)]
+    hosts = []
+    origins = []
+    for name in dict.fromkeys(names):
+        # The pattern `name:*` does not match the bare name, so both are listed.
+        hosts += [name, f"{name}:*"]
+        for scheme in ("http", "https"):
+            origins += [f"{scheme}://{name}", f"{scheme}://{name}:*"]
     return sdk.TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        # The pattern `name:*` does not match the bare name, so both are listed.
-        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-        allowed_origins=[
-            f"{scheme}://{name}{port}"
-            for name in names
-            for scheme in ("http", "https")
-            for port in ("", ":*")
-        ],
+        allowed_hosts=hosts,
+        allowed_origins=origins,
     )
 
 
@@ -77,35 +77,43 @@ class TrustedHosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or listener_of(scope).is_own:
             return await self.app(scope, receive, send)
-        names = [name for name, _ in scope["headers"]]
-        # RFC 9112, 3.2
-        if (hosts := names.count(b"host")) > 1 or (
-            hosts == 0 and scope["http_version"] != "1.0"
-        ):
-            answer = refusal(
-                400, "wrong_host", f"The request has {hosts} Host headers.", "Send one."
-            )
-            return await answer(scope, receive, send)
-        if {b"content-length", b"transfer-encoding"} <= set(names):
-            # RFC 9112, 6.1: the server and a proxy before it may see different ends.
-            message = "The request has Content-Length as well as Transfer-Encoding."
-            answer = refusal(400, "ambiguous_length", message, "Send one of them.")
-            answer.headers["connection"] = "close"
-            return await answer(scope, receive, send)
+        refused = _wrong_framing(scope)
+        if refused is None:
+            refused = await self._wrong_page(scope)
+        if refused is None:
+            return await self.app(scope, receive, send)
+        return await refused(scope, receive, send)
+
+    async def _wrong_page(self, scope: Scope) -> Response | None:
+        """Return the answer to a request that a web page could send: by its Host, its Origin or its type."""
         reads_json = scope["method"] == "POST" and scope["path"].startswith(_JSON_PATHS)
         response = await self._rule.validate_request(Request(scope), is_post=reads_json)
         if response is None:
-            return await self.app(scope, receive, send)
+            return None
         if response.status_code == 400:
             message = "The request's Content-Type is not application/json."
-            return await refusal(
-                400, "wrong_content_type", message, "Send JSON, and say so."
-            )(scope, receive, send)
+            return refusal(400, "wrong_content_type", message, "Send JSON, and say so.")
         name = "Host" if response.status_code == 421 else "Origin"
-        answer = refusal(
+        return refusal(
             response.status_code,
             f"wrong_{name.lower()}",
             f"The request's {name} is not one of this server's.",
             "Call it by a name in http.allowed_hosts, or add the name there.",
         )
-        return await answer(scope, receive, send)
+
+
+def _wrong_framing(scope: Scope) -> Response | None:
+    """Return the answer to a request whose host or end is not clear (RFC 9112)."""
+    names = [name for name, _ in scope["headers"]]
+    hosts = names.count(b"host")
+    lacks_host = hosts == 0 and scope["http_version"] != "1.0"
+    if hosts > 1 or lacks_host:  # section 3.2
+        message = f"The request has {hosts} Host headers."
+        return refusal(400, "wrong_host", message, "Send one.")
+    if b"content-length" in names and b"transfer-encoding" in names:
+        # section 6.1: the server and a proxy before it may see different ends
+        message = "The request has Content-Length as well as Transfer-Encoding."
+        answer = refusal(400, "ambiguous_length", message, "Send one of them.")
+        answer.headers["connection"] = "close"
+        return answer
+    return None

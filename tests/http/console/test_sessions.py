@@ -55,7 +55,7 @@ class Server(Authentication):
         )
 
     async def sign_in(self, token: str | None) -> str:
-        return await self.sessions.begin(await self.tokens.admit(token))
+        return await self.sessions.begin(await self.tokens.caller_of(token))
 
     async def link(self, caller: Caller) -> str:
         person = Person(
@@ -90,7 +90,7 @@ async def test_a_session_has_the_caller_of_its_token(
     owner = await person.create_token("root", owner=True)
 
     for token in (ann.secret, owner.secret):
-        caller = await server.tokens.admit(token)
+        caller = await server.tokens.caller_of(token)
         found = await server.sessions.find(await server.sessions.begin(caller))
         assert found == caller
 
@@ -204,7 +204,7 @@ async def test_a_revoked_or_expired_token_ends_its_sessions_at_every_server(
     short = await person.create_token("bob", "harbour:reader", expires="1h")
     secret = await server.sign_in(ann.secret)
     brief = await server.sign_in(short.secret)
-    link = await server.link(await server.tokens.admit(ann.secret))
+    link = await server.link(await server.tokens.caller_of(ann.secret))
     assert (await other.sessions.find(secret)).author == "ann"
     assert (await other.sessions.find(brief)).author == "bob"
 
@@ -226,7 +226,7 @@ async def test_an_anonymous_session_ends_when_the_first_token_is_created(
 ) -> None:
     secret = await server.sign_in(None)
     linked = await server.sessions.exchange(
-        await server.link(await server.tokens.admit(None))
+        await server.link(await server.tokens.caller_of(None))
     )
     own = await server.sessions.exchange(await server.link(LOCAL))
     assert linked is not None
@@ -261,7 +261,7 @@ async def test_a_link_begins_one_session_of_its_caller(
 ) -> None:
     owner = await person.create_token("root", owner=True)
     for token in (ann.secret, owner.secret):
-        caller = await server.tokens.admit(token)
+        caller = await server.tokens.caller_of(token)
         code = await server.link(caller)
 
         with unauthenticated("unknown"):
@@ -279,7 +279,7 @@ async def test_a_link_begins_one_session_of_its_caller(
 async def test_of_many_exchanges_at_the_same_time_one_succeeds(
     server: Server, library: MemoryContext, ann: CreatedToken
 ) -> None:
-    code = await server.link(await server.tokens.admit(ann.secret))
+    code = await server.link(await server.tokens.caller_of(ann.secret))
     others = [server, Server(library)]
 
     begun = await asyncio.gather(
@@ -293,7 +293,7 @@ async def test_of_many_exchanges_at_the_same_time_one_succeeds(
 async def test_a_link_lives_for_two_minutes_and_its_session_for_twelve_hours(
     server: Server, ann: CreatedToken
 ) -> None:
-    caller = await server.tokens.admit(ann.secret)
+    caller = await server.tokens.caller_of(ann.secret)
     late = await server.link(caller)
     timely = await server.link(caller)
 
@@ -320,7 +320,7 @@ async def test_a_session_is_no_link(server: Server, ann: CreatedToken) -> None:
 async def test_the_table_holds_neither_the_secret_nor_the_key(
     server: Server, ann: CreatedToken, connection: asyncpg.Connection
 ) -> None:
-    caller = await server.tokens.admit(ann.secret)
+    caller = await server.tokens.caller_of(ann.secret)
     secret = await server.sessions.begin(caller)
     code = await server.link(caller)
     assert caller.access is not None
@@ -371,7 +371,7 @@ async def test_a_sealed_key_under_another_session_opens_nothing(
 
 
 async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> None:
-    caller = await server.tokens.admit(ann.secret)
+    caller = await server.tokens.caller_of(ann.secret)
     secret = await server.sessions.begin(caller)
     digest = hashlib.sha256(secret.encode()).digest()
 
@@ -391,7 +391,7 @@ async def test_a_token_reads_no_session(server: Server, ann: CreatedToken) -> No
 async def test_sign_ins_and_links_are_in_the_audit_log(
     server: Server, person: Person, ann: CreatedToken
 ) -> None:
-    caller = await server.tokens.admit(ann.secret)
+    caller = await server.tokens.caller_of(ann.secret)
     await server.sessions.begin(caller)
     await server.sessions.exchange(await server.link(caller))
     await server.sessions.exchange("b" * 43)
@@ -421,7 +421,7 @@ async def test_a_read_only_server_begins_no_session_and_knows_those_of_others(
     with pytest.raises(Refused, match="read-only"):
         await reading.sessions.exchange(code)
     with pytest.raises(Refused, match="read-only"):
-        await reading.link(await reading.tokens.admit(ann.secret))
+        await reading.link(await reading.tokens.caller_of(ann.secret))
     found = await reading.sessions.find(secret)
     assert (found.author, found.may_write) == ("ann", False)
 
@@ -434,7 +434,7 @@ async def test_without_the_database_no_caller_is_identified(
     async with library_at(doorway.url) as behind:
         server = Server(behind)
         secret = await server.sign_in(ann.secret)
-        caller = await server.tokens.admit(ann.secret)
+        caller = await server.tokens.caller_of(ann.secret)
         await doorway.shut()
 
         assert await server.sessions.find(secret) == UNIDENTIFIED

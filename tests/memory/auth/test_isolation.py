@@ -555,7 +555,7 @@ async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_ba
     )
 
     for token in (None, with_checksum("A" * 43)):
-        caller = await authenticator.admit(token)
+        caller = await authenticator.caller_of(token)
         view = Person(owner.library.view_of(caller.access), caller=caller)
         assert await view.library.namespaces.find(None) == []
         with pytest.raises(NotFound):
@@ -569,7 +569,7 @@ async def test_on_a_read_only_server_a_token_writes_nothing_and_its_use_is_not_s
     server = Authentication(owner.library, local=Caller("local", may_write=False))
     authenticator = server.authenticator()
 
-    caller = await authenticator.admit(alice.secret)
+    caller = await authenticator.caller_of(alice.secret)
     await authenticator.close()
 
     assert (caller.author, role_in(caller, "payments"), role_in(caller, "board")) == (
@@ -603,9 +603,9 @@ async def test_a_token_is_demanded_as_the_settings_say(owner: Person) -> None:
         assert await server.authenticator().demands_token() is after
         if after:
             with pytest.raises(Unauthenticated, match="needs a token"):
-                await server.authenticator().admit(None)
+                await server.authenticator().caller_of(None)
         else:
-            assert await server.authenticator().admit(None) == replace(
+            assert await server.authenticator().caller_of(None) == replace(
                 server.local, anonymous=True
             )
 
@@ -623,7 +623,7 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
     for seconds in (0, 30, 120):
         server.now = NOON + timedelta(seconds=seconds)
         for one in (authenticator, server.authenticator()):  # two servers
-            await one.admit(alice.secret, f"192.0.2.{seconds}")
+            await one.caller_of(alice.secret, f"192.0.2.{seconds}")
             await one.close()
         seen.append(await server.last_uses())
     await Principals(owner.library.database).touch_token(
@@ -646,10 +646,10 @@ async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it
     issuer = FixedIssuer()
     server = Authentication(library, issuer=issuer)
 
-    first = await server.authenticator().admit("an.access.token")
+    first = await server.authenticator().caller_of("an.access.token")
     issuer.grants = ("payments:reader", "board:reader")
     issuer.rules = "the second rules"
-    then = await server.authenticator().admit("an.access.token")
+    then = await server.authenticator().caller_of("an.access.token")
 
     made = await audited(owner, action="token_create")
     assert {entry.principal for entry in made} == {"issuer https://login.test"}
@@ -657,11 +657,11 @@ async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it
         "no token was created here yet"
     )
     own = await holder(owner, "alice", "payments:reader")
-    assert (await server.authenticator().admit(own.secret)).author == "alice", (
+    assert (await server.authenticator().caller_of(own.secret)).author == "alice", (
         "our tokens need no issuer"
     )
     with pytest.raises(Unauthenticated, match="not a Folklore token"):
-        await Authentication(library).authenticator().admit("an.access.token")
+        await Authentication(library).authenticator().caller_of("an.access.token")
     assert (first.author, role_in(first, "payments"), role_in(first, "board")) == (
         "carla",
         "writer",
@@ -685,7 +685,7 @@ async def test_a_token_of_an_issuer_that_arrives_at_many_workers_at_once_is_stor
     server = Authentication(owner.library, issuer=FixedIssuer())
 
     callers = await asyncio.gather(
-        *(server.authenticator().admit("an.access.token") for _ in range(8))
+        *(server.authenticator().caller_of("an.access.token") for _ in range(8))
     )
 
     assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {

@@ -27,6 +27,9 @@ _HELP: Mapping[FieldType, str] = {
     "time": "For example 2026-03-01 or 2026-03-01T09:30:00+01:00.",
     "json": "A JSON object.",
 }
+# What is between the values of a field with several; in the form also a blank after a comma.
+_SEPARATORS: Mapping[FieldType, str] = {"tags": ",", "paths": "\n", "phrases": "\n"}
+_JOINED_BY: Mapping[FieldType, str] = {**_SEPARATORS, "tags": ", "}
 _LONG = 1_000
 _STATED = [name for name in CHANGEABLE if FIELDS[name].stated]
 _DIGEST = re.compile(r'"(\w+)": "([0-9a-f]{16})"')
@@ -44,32 +47,27 @@ class FormField:
     required: bool
 
 
-def form_fields(values: Mapping[str, str]) -> list[FormField]:
+def form_fields(texts: Mapping[str, str]) -> list[FormField]:
     """Return the inputs of all fields that people state, with these texts."""
-    fields = []
-    for name in _STATED:
-        field = FIELDS[name]
-        input_: Input = (
-            "textarea"
-            if name == "content" or field.limit > _LONG
-            else _INPUTS[field.type]
-        )
-        help_ = " ".join(
-            filter(
-                None,
-                (
-                    field.about and f"{field.about.rstrip('.')}.",
-                    _HELP.get(field.type, ""),
-                ),
-            )
-        )
-        label = name.replace("_", " ").capitalize()
-        fields.append(
-            FormField(
-                name, label, input_, help_, values.get(name, ""), name == "content"
-            )
-        )
-    return fields
+    return [_form_field(name, texts.get(name, "")) for name in _STATED]
+
+
+def _form_field(name: str, text: str) -> FormField:
+    field = FIELDS[name]
+    is_long = name == "content" or field.limit > _LONG
+    sentences = []
+    if field.about:
+        sentences.append(f"{field.about.rstrip('.')}.")
+    if field.type in _HELP:
+        sentences.append(_HELP[field.type])
+    return FormField(
+        name=name,
+        label=name.replace("_", " ").capitalize(),
+        input="textarea" if is_long else _INPUTS[field.type],
+        help=" ".join(sentences),
+        text=text,
+        required=name == "content",
+    )
 
 
 def as_texts(memory: Memory) -> dict[str, str]:
@@ -85,23 +83,18 @@ def given_texts(form: Mapping[str, str]) -> dict[str, str]:
 
 
 def digests(texts: Mapping[str, str]) -> str:
-    """Return a short digest of each text, by which the fields that were touched in the form are found."""
-    return json.dumps(
-        {
-            name: blake2s(text.strip().encode(), digest_size=8).hexdigest()
-            for name, text in texts.items()
-        }
-    )
+    """Return a short digest of each text as JSON, by which the fields that were touched in the form are found."""
+    by_field = {}
+    for name, text in texts.items():
+        by_field[name] = blake2s(text.strip().encode(), digest_size=8).hexdigest()
+    return json.dumps(by_field)
 
 
-def untouched(form: Mapping[str, str], typed: Mapping[str, str]) -> set[str]:
+def untouched(form: Mapping[str, str], texts: Mapping[str, str]) -> set[str]:
     """Return the fields of a form whose texts are those that it was filled with."""
     originals = set(_DIGEST.findall(form.get("shown", "")))
-    return {
-        name
-        for name, digest in _DIGEST.findall(digests(typed))
-        if (name, digest) in originals
-    }
+    unchanged = originals.intersection(_DIGEST.findall(digests(texts)))
+    return {name for name, _digest in unchanged}
 
 
 def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
@@ -118,30 +111,27 @@ def changed_values(
 
     Raises InvalidInput that names the field.
     """
-    changed = {
-        name: text
-        for name, text in texts.items()
-        if text.strip() != originals[name].strip()
-    }
-    clear = tuple(
-        name
-        for name, text in changed.items()
-        if not text.strip() and FIELDS[name].clearable
-    )
-    for name, text in changed.items():
-        if not text.strip() and name not in clear and FIELDS[name].type != "language":
+    values = {}
+    emptied = []
+    for name, text in texts.items():
+        field = FIELDS[name]
+        if text.strip() == originals[name].strip():
+            continue
+        if text.strip():
+            values[name] = text
+        elif field.clearable:
+            emptied.append(name)
+        elif field.type != "language":
             raise InvalidInput(name, "is empty.", hint="Give a value.")
-    values = {
-        name: _value(name, text) for name, text in changed.items() if text.strip()
-    }
-    return _checked(values), clear
+    changes = {name: _value(name, text) for name, text in values.items()}
+    return _checked(changes), tuple(emptied)
 
 
 def _as_text(value: Any, type_: FieldType) -> str:
     if value in (None, (), False):
         return ""
-    if type_ in ("tags", "paths", "phrases"):
-        return (", " if type_ == "tags" else "\n").join(value)
+    if type_ in _SEPARATORS:
+        return _JOINED_BY[type_].join(value)
     if type_ == "json":
         return json.dumps(value, ensure_ascii=False, indent=1)
     if isinstance(value, datetime):
@@ -154,17 +144,14 @@ def _as_text(value: Any, type_: FieldType) -> str:
 def _value(name: str, text: str) -> Any:
     """Return the value that an input's text means; wrong numbers and times stay texts, which the check refuses."""
     type_ = FIELDS[name].type
+    if name == "content":
+        return text
     if type_ == "flag":
         return bool(text.strip())
-    if type_ in ("tags", "paths", "phrases"):
-        return [
-            part.strip()
-            for part in text.split("," if type_ == "tags" else "\n")
-            if part.strip()
-        ]
+    if type_ in _SEPARATORS:
+        parts = [part.strip() for part in text.split(_SEPARATORS[type_])]
+        return [part for part in parts if part]
     if type_ != "json":
-        if name == "content":
-            return text
         return text.strip()
     try:
         return json.loads(text)

@@ -1,7 +1,6 @@
 """The way into the console: response headers, the caller of a session, the origin of changes, signing in."""
 
 from collections.abc import Callable, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
 
@@ -11,7 +10,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, InvalidInput, Refused, Unauthenticated
-from folklore.http.auth import address_of
+from folklore.http.auth import address_of, note_token
 from folklore.http.console.visit import (
     address,
     error_page,
@@ -26,7 +25,7 @@ from folklore.http.facts import Callers
 from folklore.http.limits import Rate
 from folklore.http.listener import listener_of
 from folklore.http.requested import TIME_ZONE
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.model import Caller
 from folklore.text.dates.zones import zone_named
 
@@ -72,12 +71,12 @@ class ConsoleGuard:
     def __init__(
         self,
         app: ASGIApp,
-        team: Team,
+        server: ServerContext,
         callers: Callers,
         is_console: Callable[[Scope], bool],
     ) -> None:
         self._app = app
-        self._team = team
+        self._server = server
         self._callers = callers
         self._is_console = is_console
         self._sign_ins = Rate(_SIGN_INS_PER_MINUTE)
@@ -88,9 +87,9 @@ class ConsoleGuard:
             return await self._app(scope, receive, send)
         if scope["path"].startswith(_STATIC):
             return await self._app(scope, receive, _with_headers(send, keep=True))
+
         request = Request(scope, receive)
         send = _with_headers(send)
-        visitor: Visitor | None = None
         try:
             visitor = await self._visitor(request)
             refusal = await self._refused(request, visitor)
@@ -98,26 +97,25 @@ class ConsoleGuard:
             refusal = error_page(request, error, None)
         if refusal is not None:
             return await refusal(scope, receive, send)
-        state = scope.setdefault("state", {})
-        state["visitor"] = visitor
+
+        scope.setdefault("state", {})["visitor"] = visitor
         scope["headers"] = [*scope["headers"], *self._zone(request)]
-        if visitor is not None and visitor.caller.token is not None:
-            state["principal"], state["owner"] = (
-                visitor.caller.author,
-                visitor.caller.access is None,
-            )
-        with nullcontext() if visitor is None else calling(visitor.caller):
+        if visitor is None:
+            return await self._app(scope, receive, send)
+        if visitor.caller.token is not None:
+            note_token(scope, visitor.caller)
+        with calling(visitor.caller):
             return await self._app(scope, receive, send)
 
     def _zone(self, request: Request) -> list[tuple[bytes, bytes]]:
         """Return the header of the visitor's time zone, which a script keeps in a cookie, else that of the setting."""
+        if TIME_ZONE in request.headers:
+            return []
         zone = request.cookies.get("folklore_zone", "")
         try:
             zone_named(zone, TIME_ZONE)
         except InvalidInput:
-            zone = self._team.app.settings.time_zone or ""
-        if TIME_ZONE in request.headers:
-            return []
+            zone = self._server.app.settings.time_zone or ""
         return [(TIME_ZONE.lower().encode(), zone.encode())]
 
     async def _visitor(self, request: Request) -> Visitor | None:
@@ -125,18 +123,16 @@ class ConsoleGuard:
         if not secret:
             return None
         try:
-            return Visitor(
-                await self._callers.of_session(secret, address_of(request.scope)),
-                secret,
-            )
+            address = address_of(request.scope)
+            caller = await self._callers.of_session(secret, address)
         except Unauthenticated:
             return None
+        return Visitor(caller, secret)
 
     async def _refused(
         self, request: Request, visitor: Visitor | None
     ) -> Response | None:
         """Return the answer to a request that goes no further."""
-        path = request.scope["path"]
         if request.method not in ("GET", "HEAD", "POST"):
             return refusal(
                 405,
@@ -144,23 +140,30 @@ class ConsoleGuard:
                 "This path takes GET and POST only.",
                 "Use the pages of the console.",
             )
-        if request.method == "POST" and (wrong := _wrong_origin(request)) is not None:
-            self._team.denied(
-                Caller(author="unknown"), "console", wrong, "wrong_origin"
+        if request.method == "POST" and not _is_from_this_server(request):
+            wrong_origin = Refused(
+                "This change does not come from a page of this server.",
+                hint="Reload the page and try again.",
             )
-            return error_page(request, wrong, None)
-        if path in _OPEN:
+            unknown = Caller(author="unknown")
+            self._server.denied(unknown, "console", wrong_origin, "wrong_origin")
+            return error_page(request, wrong_origin, None)
+        if request.scope["path"] in _OPEN:
             return self._too_often(request)
-        return await _sign_in(request) if visitor is None else None
+        if visitor is None:
+            return await _sign_in(request)
+        return None
 
     def _too_often(self, request: Request) -> Response | None:
         if request.method != "POST" and "code" not in request.query_params:
             return None
         wait = self._sign_ins.take(address_of(request.scope))
+        if not wait:
+            return None
         message = (
             f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
         )
-        return too_often(message, wait) if wait else None
+        return too_often(message, wait)
 
 
 def cookie_name(request: Request) -> str:
@@ -187,15 +190,12 @@ def set_cookie(
     )
 
 
-def _wrong_origin(request: Request) -> FolkloreError | None:
-    """Return an error unless a change comes from a page of this server. A browser always states where it comes from."""
+def _is_from_this_server(request: Request) -> bool:
+    """Return True for a change that comes from a page of this server. A browser always states where it comes from."""
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc == request.headers.get("host"):
-        return None
-    return Refused(
-        "This change does not come from a page of this server.",
-        hint="Reload the page and try again.",
-    )
+    if origin is None:
+        return False
+    return urlsplit(origin).netloc == request.headers.get("host")
 
 
 async def _sign_in(request: Request) -> Response:
@@ -205,23 +205,21 @@ async def _sign_in(request: Request) -> Response:
             Unauthenticated("missing", "The session has ended.", hint="Sign in again.")
         )
     if request.method == "POST":
-        length = request.headers.get("content-length", "")
-        type_ = request.headers.get("content-type", "")
-        keeps_form = (
-            length.isdecimal()
-            and int(length) <= _FORM_LIMIT
-            and not type_.startswith("multipart/")
-        )
-        return form_again(
-            request,
-            await read_form(request) if keeps_form else ImmutableMultiDict(),
-            401,
-        )
-    path = request.scope["path"].lstrip("/")
-    query = request.url.query
-    return redirection(
-        address(request, "sign-in", next=f"{path}?{query}" if query else path)
-    )
+        form = ImmutableMultiDict[str, str]()
+        if _may_keep_form(request):
+            form = await read_form(request)
+        return form_again(request, form, 401)
+    next_page = request.scope["path"].lstrip("/")
+    if request.url.query:
+        next_page += f"?{request.url.query}"
+    return redirection(address(request, "sign-in", next=next_page))
+
+
+def _may_keep_form(request: Request) -> bool:
+    length = request.headers.get("content-length", "")
+    if request.headers.get("content-type", "").startswith("multipart/"):
+        return False
+    return length.isdecimal() and int(length) <= _FORM_LIMIT
 
 
 def next_address(path: str) -> str:

@@ -41,13 +41,12 @@ class StaticFile:
 @cache
 def static_files() -> Mapping[str, StaticFile]:
     """Return the static files by name."""
-    return {
-        entry.name: StaticFile(
-            entry.read_bytes(), _STATIC_TYPES[PurePosixPath(entry.name).suffix]
-        )
-        for entry in files(_ROOM).joinpath("static").iterdir()
-        if PurePosixPath(entry.name).suffix in _STATIC_TYPES
-    }
+    by_name = {}
+    for file in files(_ROOM).joinpath("static").iterdir():
+        media_type = _STATIC_TYPES.get(PurePosixPath(file.name).suffix)
+        if media_type is not None:
+            by_name[file.name] = StaticFile(file.read_bytes(), media_type)
+    return by_name
 
 
 @cache

@@ -122,24 +122,21 @@ def redirection(location: str) -> Response:
 
 def address(request: Request, path: str = "", **parameters: object) -> str:
     """Return the address of a page relative to the present one, so that it holds behind any prefix of a proxy."""
-    pairs = [
-        (name.rstrip("_"), value)
-        for name, value in parameters.items()
-        if value not in (None, "", [], ())
-    ]
-    query = urlencode(pairs, doseq=True)
+    pairs = []
+    for name, value in parameters.items():
+        if value not in (None, "", [], ()):
+            pairs.append((name.rstrip("_"), value))
     depth = max(str(request.scope["path"]).count("/") - 1, 0)
-    return f"{'../' * depth or './'}{path}{'?' if query else ''}{query}"
+    page = ("../" * depth or "./") + path
+    if not pairs:
+        return page
+    return f"{page}?{urlencode(pairs, doseq=True)}"
 
 
 def number_of(text: str, name: str, least: int = 0, most: int = 999_999_999) -> int:
     """Return a whole number of an address or a form. Raises InvalidInput."""
-    if (
-        text.isascii()
-        and text.isdecimal()
-        and len(text) < 10
-        and least <= int(text) <= most
-    ):
+    is_number = text.isascii() and text.isdecimal() and len(text) < 10
+    if is_number and least <= int(text) <= most:
         return int(text)
     raise InvalidInput(
         name,
@@ -190,9 +187,9 @@ def form_again(
 def is_from_script(request: Request) -> bool:
     """Return True for a request whose answer is for a script: one that takes JSON or events, and no page."""
     accepted = request.headers.get("accept", "")
-    return "text/html" not in accepted and (
-        "application/json" in accepted or "text/event-stream" in accepted
-    )
+    if "text/html" in accepted:
+        return False
+    return "application/json" in accepted or "text/event-stream" in accepted
 
 
 async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
@@ -217,11 +214,14 @@ async def read_form(request: Request) -> ImmutableMultiDict[str, str]:
 
 async def _parts(request: Request) -> list[tuple[str, str]]:
     """Return the parts of a form with a file. Raises HTTPException for another body."""
+    parts = []
     async with request.form(max_files=1, max_fields=_FIELDS) as form:
-        return [
-            (name, value if isinstance(value, str) else _text(name, await value.read()))
-            for name, value in form.multi_items()
-        ]
+        for name, value in form.multi_items():
+            if isinstance(value, str):
+                parts.append((name, value))
+            else:
+                parts.append((name, _text(name, await value.read())))
+    return parts
 
 
 def _text(name: str, content: bytes) -> str:

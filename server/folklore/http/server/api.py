@@ -35,25 +35,16 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
     imports = Imports(service, exports.watch)
 
     async def call(request: Request) -> Response:
-        name = request.path_params["operation"]
         try:
-            if (operation := OPERATIONS.get(name)) is None:
-                listed = ", ".join(OPERATIONS)
-                raise NotFound(
-                    f"There is no operation {name[:60]!r}.", hint=f"There are {listed}."
-                )
+            operation = _operation(request.path_params["operation"])
             parsed = read_request(operation, await request.body())
         except FolkloreError as error:
             service.on_denial("api", error)
             return failure(error)
         if not parsed.lasting:
             return await _while_connected(request, answer(parsed))
-        signs = [b""]
-
-        def report(done: int, total: int) -> None:
-            signs[0] = b'{"progress": [%d, %d]}\n' % (done, total)
-
-        return await _alive(answer(parsed, report), signs)
+        signs = SignsOfLife()
+        return await _alive(answer(parsed, signs.report), signs)
 
     async def answer(
         parsed: OperationRequest, report: Advance | None = None
@@ -66,22 +57,49 @@ def api_routes(service: Service, exports: Exports) -> list[Route]:
 
     async def export(request: Request) -> Response:
         try:
-            return await exports.answer(
-                read_request(ExportRequest, await request.body())
-            )
+            parsed = read_request(ExportRequest, await request.body())
+            return await exports.answer(parsed)
         except FolkloreError as error:
             service.on_denial("export", error)
             return failure(error)
 
     async def import_(request: Request) -> Response:
         body = Body(request)
-        return await _alive(imports.answer(body), [b""], lambda: body.is_whole)
+        return await _alive(imports.answer(body), SignsOfLife(), lambda: body.is_whole)
 
     return [
         Path("/api/export", export, methods=["POST"]),
         Path(IMPORT_PATH, import_, methods=["POST"]),
         Path("/api/{operation}", call, methods=["POST"]),
     ]
+
+
+def _operation(name: str) -> type[OperationRequest]:
+    """Return the request of an operation. Raises NotFound."""
+    operation = OPERATIONS.get(name)
+    if operation is None:
+        raise NotFound(
+            f"There is no operation {name[:60]!r}.",
+            hint=f"There are {', '.join(OPERATIONS)}.",
+        )
+    return operation
+
+
+class SignsOfLife:
+    """What is sent before an answer that takes long: the progress, or a space, which JSON allows before a value."""
+
+    def __init__(self) -> None:
+        self._progress = b""
+
+    def report(self, done: int, total: int) -> None:
+        """Let the next sign be this progress."""
+        self._progress = b'{"progress": [%d, %d]}\n' % (done, total)
+
+    def take(self) -> bytes:
+        """Return the next sign; each progress is sent once."""
+        progress = self._progress
+        self._progress = b""
+        return progress or b" "
 
 
 async def _while_connected(
@@ -113,28 +131,34 @@ async def _disconnected(request: Request) -> None:
 
 async def _alive(
     answering: Coroutine[Any, Any, Response],
-    signs: list[bytes],
+    signs: SignsOfLife,
     is_received: Callable[[], bool] = lambda: True,
 ) -> Response:
     """Return an answer that may take hours: if it takes more than a second, signs of life before it in each second.
 
-    A sign is the progress in `signs`, or a space, which JSON allows before a value. They begin when the request
-    `is_received`. Ending them cancels the work.
+    They begin when the request `is_received`. Ending them cancels the work.
     """
     task = asyncio.create_task(answering)
-    while not (await asyncio.wait({task}, timeout=1))[0]:
+    while not await _is_done(task):
         if is_received():
-            break
-    else:
-        return task.result()
+            return StreamingResponse(
+                _with_signs(task, signs), media_type="application/json"
+            )
+    return task.result()
 
-    async def whole() -> AsyncIterator[bytes]:
-        try:
-            while not (await asyncio.wait({task}, timeout=1))[0]:
-                sign, signs[0] = signs[0], b""
-                yield sign or b" "
-            yield bytes(task.result().body)
-        finally:
-            task.cancel()
 
-    return StreamingResponse(whole(), media_type="application/json")
+async def _with_signs(
+    task: asyncio.Task[Response], signs: SignsOfLife
+) -> AsyncIterator[bytes]:
+    try:
+        while not await _is_done(task):
+            yield signs.take()
+        yield bytes(task.result().body)
+    finally:
+        task.cancel()
+
+
+async def _is_done(task: asyncio.Task[Response]) -> bool:
+    """Wait up to a second for a task; return whether it is done."""
+    done, _ = await asyncio.wait({task}, timeout=1)
+    return bool(done)

@@ -42,7 +42,7 @@ from folklore.http.server.health import Health
 from folklore.http.server.later_mcp import BeforeMcp, LaterMcp
 from folklore.http.server.peers import RequestPeer, require_own_user
 from folklore.http.server.request_log import RequestLog
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.http.transfers import Exports
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 
@@ -101,7 +101,7 @@ def build_app(
         routes=areas,
         middleware=_middleware(parts, areas),
         lifespan=_lifespan(parts, on_shutdown),
-        exception_handlers={404: _missing(parts.team)},
+        exception_handlers={404: _missing(parts.server)},
     )
 
 
@@ -120,29 +120,31 @@ class _Parts:
         return self.network.admits is Admits.TOKENS
 
     @property
-    def oauth(self) -> OAuthSettings:
+    def issuer_settings(self) -> OAuthSettings:
         """The issuer whose tokens are accepted, where tokens are."""
-        return self.app.settings.oauth if self.is_for_tokens else OAuthSettings()
+        if self.is_for_tokens:
+            return self.app.settings.oauth
+        return OAuthSettings()
 
     @cached_property
-    def team(self) -> Team:
+    def server(self) -> ServerContext:
         own_namespace = None if self.own is None else self.own.namespace
-        return Team.of(
-            self.app, self._issuer(), _require_local(self.network), own_namespace
+        return ServerContext.of(
+            self.app, self._issuer(), _check_without_token(self.network), own_namespace
         )
 
     def _issuer(self) -> memory.Issuer | None:
-        if self.oauth.issuer is None:
+        if self.issuer_settings.issuer is None:
             return None
         from folklore.http.oauth import JwtIssuer
 
-        return JwtIssuer(self.oauth)
+        return JwtIssuer(self.issuer_settings)
 
     @cached_property
     def sessions(self) -> memory.ConsoleSessions:
         return memory.ConsoleSessions(
             self.app.memory,
-            self.team.authenticator,
+            self.server.authenticator,
             lambda: self.app.caller,
             self.app.now,
             by_link_alone=not self.is_for_tokens,
@@ -153,20 +155,20 @@ class _Parts:
         return Health(self.app)
 
     @cached_property
-    def metrics(self) -> Metrics:
+    def counters(self) -> Metrics:
         from folklore.http.server.metrics import Metrics
 
         return Metrics(self.app)
 
     @cached_property
     def mcp(self) -> LaterMcp:
-        return LaterMcp(self.app, self.team.service, self.network, self.limits)
+        return LaterMcp(self.app, self.server.service, self.network, self.limits)
 
 
 def _areas(parts: _Parts) -> list[Area]:
     """Return the routes of all listeners."""
-    team = parts.team
-    exports = Exports(team.service, team.watch)
+    server = parts.server
+    exports = Exports(server.service, server.watch)
 
     def sse() -> Sequence[Route]:
         from folklore.http.server.mcp_routes import sse_routes
@@ -174,7 +176,7 @@ def _areas(parts: _Parts) -> list[Area]:
         network = parts.network
         return sse_routes(
             parts.mcp.server,
-            team.watch,
+            server.watch,
             transport_security(network.host, network.allowed_hosts),
             parts.limits,
             several_workers=parts.app.settings.http.workers > 1,
@@ -183,12 +185,12 @@ def _areas(parts: _Parts) -> list[Area]:
     def metadata() -> Sequence[Route]:
         from folklore.http.server.mcp_routes import metadata_routes
 
-        return metadata_routes(parts.oauth)
+        return metadata_routes(parts.issuer_settings)
 
     def console() -> Sequence[BaseRoute]:
         from folklore.http.console.pages.routes import console_routes
 
-        return console_routes(team, parts.sessions, exports)
+        return console_routes(server, parts.sessions, exports)
 
     def mcp() -> Sequence[Route]:
         # Without sessions there is no stream to GET and none to DELETE.
@@ -197,9 +199,9 @@ def _areas(parts: _Parts) -> list[Area]:
     return [
         Area("alive", lambda: [Path("/healthz", parts.health.alive)]),
         Area("ready", lambda: [Path("/readyz", parts.health.ready)]),
-        Area("metrics", lambda: [Path("/metrics", parts.metrics.endpoint)]),
+        Area("metrics", lambda: [Path("/metrics", parts.counters.endpoint)]),
         Area("metadata", metadata),
-        Area("api", lambda: api_routes(team.service, exports)),
+        Area("api", lambda: api_routes(server.service, exports)),
         Area("mcp", mcp),
         Area("sse", sse),
         Area("own", lambda: () if parts.own is None else parts.own.routes),
@@ -209,26 +211,28 @@ def _areas(parts: _Parts) -> list[Area]:
 
 def _middleware(parts: _Parts, areas: Sequence[Area]) -> list[Middleware]:
     """Return what each request passes, the outermost first."""
-    team = parts.team
-    callers = Callers(parts.app, lambda: team.authenticator, lambda: parts.sessions)
+    server = parts.server
+    callers = Callers(parts.app, lambda: server.authenticator, lambda: parts.sessions)
     per_minute = parts.app.settings.http.rate_per_minute
     return [
         Middleware(RequestTracking),
         Middleware(TrimmedHeaders),
         Middleware(OneSpelling),
-        Middleware(RequestLog, metrics=lambda: parts.metrics, areas=areas),
+        Middleware(RequestLog, metrics=lambda: parts.counters, areas=areas),
         Middleware(McpReplies),
         Middleware(RequestPeer, peer_of=current_peer),
         Middleware(TrustedHosts, network=parts.network),
         Middleware(RequestedNames),
         Middleware(
             AuthenticationMiddleware,
-            team=team,
+            server=server,
             callers=callers,
-            metadata_url=_metadata_url(parts.oauth),
+            metadata_url=_metadata_url(parts.issuer_settings),
             is_console=_is_console,
         ),
-        Middleware(ConsoleGuard, team=team, callers=callers, is_console=_is_console),
+        Middleware(
+            ConsoleGuard, server=server, callers=callers, is_console=_is_console
+        ),
         Middleware(BeforeMcp, mcp=parts.mcp),
         Middleware(RateLimit, per_minute=per_minute),
         Middleware(BodyLimit, limits=parts.limits),
@@ -258,14 +262,14 @@ def _lifespan(
                 telemetry.start(os.environ)
                 stack.push_async_callback(telemetry.stop)
             stack.push_async_callback(app.close)
-            stack.push_async_callback(parts.team.close)
+            stack.push_async_callback(parts.server.close)
             stack.push_async_callback(parts.health.close)
             if not app.brief:
                 app.start()
                 app.start_jobs()
             if parts.is_for_tokens:
-                app.usage.metrics = parts.metrics
-                await stack.enter_async_context(parts.metrics.publishing())
+                app.usage.metrics = parts.counters
+                await stack.enter_async_context(parts.counters.publishing())
             await stack.enter_async_context(parts.mcp.running())
             stack.callback(setattr, application.state, "ended", True)
             if parts.own is not None:
@@ -278,11 +282,13 @@ def _lifespan(
     return lifespan
 
 
-def _require_local(network: Listener) -> Callable[[], None]:
+def _check_without_token(network: Listener) -> Callable[[], None]:
     """Return what raises Unauthenticated for a request that may not enter though no token is needed."""
     if network.admits is not Admits.TOKENS:
         return _refuse_without_link
-    return (lambda: None) if network.open_to_all else require_own_user
+    if network.open_to_all:
+        return lambda: None
+    return require_own_user
 
 
 def _refuse_without_link() -> None:
@@ -299,14 +305,17 @@ def _is_console(scope: Scope) -> bool:
     return is_console(scope)
 
 
-def _missing(team: Team) -> Callable[[Request, Exception], Awaitable[Response]]:
+def _missing(
+    server: ServerContext,
+) -> Callable[[Request, Exception], Awaitable[Response]]:
     """Return the handler of a path without a route: a page within the console, else an error as JSON."""
 
     async def answer(request: Request, error: Exception) -> Response:
-        if request.scope.get("state", {}).get("visitor") is None:
+        state = request.scope.get("state", {})
+        if state.get("visitor") is None:
             return failure(listener_of(request.scope).no_such_path)
         from folklore.http.console.pages.routes import missing_page
 
-        return await missing_page(team.service, request)
+        return await missing_page(server.service, request)
 
     return answer

@@ -24,16 +24,23 @@ _HEAD_SIZE = 2**16
 _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
+def _accept_every_one(_transport: asyncio.BaseTransport) -> bool:
+    return True  # a lambda could not be passed to workers
+
+
 class ConnectionGuard:
-    """The connections of one process: at most `limits.connections`, none without a deadline, those that it `admits`."""
+    """The connections of one process: at most `limits.connections`, none without a deadline.
+
+    A connection for which `is_accepted` returns false is ended at once.
+    """
 
     def __init__(
         self,
         limits: Limits,
-        admits: Callable[[asyncio.BaseTransport], bool] | None = None,
+        is_accepted: Callable[[asyncio.BaseTransport], bool] = _accept_every_one,
     ) -> None:
         self.limits = limits
-        self.admits = admits
+        self.is_accepted = is_accepted
         self.used_at = monotonic()  # when a request last began or ended
         self._open: dict[_GuardedConnection, None] = {}  # the oldest first
 
@@ -50,16 +57,16 @@ class ConnectionGuard:
 
     def is_idle(self, seconds: float) -> bool:
         """Return true if no request is worked on, and none was within this time."""
-        return monotonic() - self.used_at > seconds and all(
-            one.deadline is not None for one in self._open
-        )
+        if monotonic() - self.used_at <= seconds:
+            return False
+        return all(connection.deadline is not None for connection in self._open)
 
     def add(self, connection: _GuardedConnection) -> None:
         """Take a connection. If there are too many, abort the one that is silent for longest, or else the new one."""
         self._open[connection] = None
         if len(self._open) > self.limits.connections:
-            silent = (one for one in self._open if one.deadline is not None)
-            min(silent, key=lambda one: one.deadline or 0.0, default=connection).abort()
+            silent = [other for other in self._open if other.deadline is not None]
+            min(silent, key=_deadline, default=connection).abort()
 
     def discard(self, connection: _GuardedConnection) -> None:
         """Forget a connection."""
@@ -87,7 +94,7 @@ class _GuardedConnection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # that of uvloop is of no class of asyncio
         self._transport = cast("asyncio.Transport", transport)
-        if self._guard.admits is not None and not self._guard.admits(transport):
+        if not self._guard.is_accepted(transport):
             # What follows is the same for all: the loop ends an aborted connection by connection_lost.
             self._transport.abort()
         client = transport.get_extra_info("peername")
@@ -107,7 +114,8 @@ class _GuardedConnection(asyncio.Protocol):
                 self._transport.close()
                 return
             if end:
-                self._head, self._body = None, len(body)
+                self._head = None
+                self._body = len(body)
         # uvicorn starts the request's task here, and the task keeps this
         _connection.set(self)
         self._protocol.data_received(data)
@@ -133,7 +141,8 @@ class _GuardedConnection(asyncio.Protocol):
     def end_request(self, declared: int) -> None:
         """Wait for the next request, after what is left of a body of `declared` bytes; 0 for one in chunks."""
         limits = self._guard.limits
-        self._head, self._body = b"", min(0, self._body - declared)
+        self._head = b""
+        self._body = min(0, self._body - declared)
         self._guard.used_at = monotonic()
         # uvicorn closes idle ones before
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
@@ -153,6 +162,11 @@ class _GuardedConnection(asyncio.Protocol):
         """Close the connection without sending what is left."""
         self._guard.discard(self)
         self._transport.abort()
+
+
+def _deadline(connection: _GuardedConnection) -> float:
+    assert connection.deadline is not None
+    return connection.deadline
 
 
 _connection: ContextVar[_GuardedConnection | None] = ContextVar(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -104,13 +105,22 @@ class Health:
 
     async def ready(self, _request: Request) -> Response:
         """Return 200 if recall and store work, though perhaps without the model."""
-        if self._checking is None or (
-            self._checking.done() and monotonic() - self._checked_at > _VALID
-        ):
+        if _is_due(self._checking, self._checked_at + _VALID):
             self._checking = in_background(self._check(), "folklore-ready")
-        return (await asyncio.shield(self._checking)).response()
+        assert self._checking is not None
+        report = await asyncio.shield(self._checking)
+        return report.response()
 
     async def _check(self) -> Report:
+        try:
+            report = await self._checked()
+        finally:
+            self._checked_at = monotonic()
+        if report.missing is None:
+            self._logged = None
+        return report
+
+    async def _checked(self) -> Report:
         part = "start"
         try:
             try:
@@ -121,37 +131,31 @@ class Health:
                     await check_schema(running.database)
                     silent = await self._silent_nodes(running)
                     unmet = await check_requirements(running.database)
-                    if any(item.hinders for item in unmet):
-                        reason = " ".join(item.problem for item in unmet)
+                    if any(requirement.hinders for requirement in unmet):
+                        reason = " ".join(requirement.problem for requirement in unmet)
                         return self._missing("database_unsuitable", reason=reason)
                     if not await self._serves_tokens(Principals(running.database)):
                         return self._missing("role_not_complete")
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
+                code = "database_unavailable"
                 if self._app.started is None:
                     code = "starting"
-                else:
-                    code = "database_unavailable"
                 return self._missing(code, reason="takes too long")
+
             part = "model"
-            disk = _full_disk(running, self._app.settings.home)
             degraded = [
-                code
-                for code in (await self._check_model(running), disk)
-                if code is not None
+                await self._check_model(running),
+                _full_disk(running, self._app.settings.home),
+                "nodes_unreachable" if silent else None,
+                *(requirement.code for requirement in unmet),
             ]
-            if silent:
-                degraded.append("nodes_unreachable")
-            degraded += [item.code for item in unmet]
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
-        finally:
-            self._checked_at = monotonic()
-        self._logged = None
         return Report(
             running.where,
-            degraded=tuple(degraded),
+            degraded=tuple(code for code in degraded if code is not None),
             nodes=tuple(node.number for node in silent),
         )
 
@@ -172,12 +176,12 @@ class Health:
     async def _serves_tokens(self, principals: Principals) -> bool:
         """Return False if there may be requests with a token, and the database has no complete role for them."""
         settings = self._app.settings
-        demanded = (
+        needs_role = (
             settings.http.authentication == "always"
             or settings.oauth.issuer is not None
+            or await principals.any_limited(now=datetime.now(UTC))
         )
-        needed = demanded or await principals.any_limited(now=datetime.now(UTC))
-        return not needed or await principals.has_role()
+        return not needs_role or await principals.has_role()
 
     def _missing(self, code: str, **reason: object) -> Report:
         """Log the reason once; the client gets the code."""
@@ -188,10 +192,9 @@ class Health:
 
     async def _check_model(self, running: Runtime) -> str | None:
         """Return the code of the model's failure, or None; a service that does not answer in time counts as down."""
-        if self._probing is None or (
-            self._probing.done() and monotonic() - self._probed_at > _MODEL_VALID
-        ):
+        if _is_due(self._probing, self._probed_at + _MODEL_VALID):
             self._probing = in_background(self._probe(running), "folklore-ready-model")
+        assert self._probing is not None
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_TIMEOUT)
         if done:
             return self._probing.result()
@@ -214,6 +217,11 @@ class Health:
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait({task})
+
+
+def _is_due(task: asyncio.Task[Any] | None, until: float) -> bool:
+    """Return True without a check that runs, or whose result is valid `until` later."""
+    return task is None or (task.done() and monotonic() > until)
 
 
 def _full_disk(running: Runtime, home: Path) -> str | None:

@@ -37,8 +37,8 @@ def inner_server(
 
 
 def own_guard() -> ConnectionGuard:
-    """Return a guard that admits the connections of this user alone."""
-    return ConnectionGuard(Limits(), admits=_is_of_this_user)
+    """Return a guard that accepts the connections of this user alone."""
+    return ConnectionGuard(Limits(), is_accepted=_is_of_this_user)
 
 
 def _is_of_this_user(transport: asyncio.BaseTransport) -> bool:

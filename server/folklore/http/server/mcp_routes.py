@@ -69,9 +69,8 @@ def sse_routes(
         return transport.handle_post_message
 
     stream = Path(STREAM_PATH, session)
-    stream.methods = {
-        "GET"
-    }  # without HEAD, which Starlette adds: a stream has no head without its body
+    # without HEAD, which Starlette adds: a stream has no head without its body
+    stream.methods = {"GET"}
     return [stream, Path("/messages/", message, methods=["POST"])]
 
 
@@ -101,9 +100,8 @@ async def _serve_session(
 
     async def observe(message: Message) -> None:
         nonlocal is_open
-        is_open = message["type"] == "http.response.start" or bool(
-            message.get("more_body")
-        )
+        begins = message["type"] == "http.response.start"
+        is_open = begins or bool(message.get("more_body"))
         await send(message)
 
     with suppress(TimeoutError):
@@ -126,16 +124,14 @@ def metadata_routes(oauth: OAuthSettings) -> list[Route]:
     async def nothing(_request: Request) -> Response:
         return no_oauth(oauth.issuer)
 
-    methods = ["GET", "POST", "OPTIONS"]
-    elsewhere = [
-        Route(path, nothing, methods=methods)
-        for path in (
-            "/.well-known/{rest:path}",
-            "/mcp/.well-known/{rest:path}",
-            "/sse/.well-known/{rest:path}",
-            *OAUTH_PATHS,
-        )
+    paths = [
+        "/.well-known/{rest:path}",
+        "/mcp/.well-known/{rest:path}",
+        "/sse/.well-known/{rest:path}",
+        *OAUTH_PATHS,
     ]
+    methods = ["GET", "POST", "OPTIONS"]
+    elsewhere = [Route(path, nothing, methods=methods) for path in paths]
     if metadata_url(oauth) is None:
         return elsewhere
     routes = create_protected_resource_routes(

@@ -154,17 +154,20 @@ class Metrics(CallMetrics):
         self._calls.labels(tool, outcome).inc()
         self._seconds.labels(tool).observe(seconds)
         caller = current_caller()
-        principal = {} if caller.token is None else {"principal": caller.author}
-        log.info(
-            "call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **principal
-        )
+        milliseconds = round(seconds * 1e3, 1)
+        values = {"tool": tool, "outcome": outcome, "ms": milliseconds}
+        if caller.token is not None:
+            values["principal"] = caller.author
+        log.info("call", **values)
 
     def answered(self, answer: Answer) -> None:
         """Count an answer and the branches of its results."""
-        self._recalls.labels("yes" if answer.memories else "no").inc()
+        found = "yes" if answer.memories else "no"
+        self._recalls.labels(found).inc()
         for branch, results in answer.found_by.items():
             self._results.labels(branch).inc(results)
-        for branch in {item.branch for item in answer.degraded}:
+        missing = {degradation.branch for degradation in answer.degraded}
+        for branch in missing:
             self._degraded.labels(branch).inc()
 
     def stored(self, memories: int) -> None:
@@ -182,14 +185,15 @@ class Metrics(CallMetrics):
 
     async def endpoint(self, request: Request) -> Response:
         """GET /metrics, for clients on this machine and for the holder of an owner's token."""
-        if not request.scope.get("state", {}).get("owner") and not is_local(
-            request.scope
-        ):
-            hint = "Send an owner's token, or ask on the server's machine."
-            return failure(
-                Refused("Metrics are for this machine and for owners.", hint=hint)
+        is_owner = request.scope.get("state", {}).get("owner")
+        if is_owner or is_local(request.scope):
+            return Response(self.text(), media_type=prometheus.CONTENT_TYPE_PLAIN_0_0_4)
+        return failure(
+            Refused(
+                "Metrics are for this machine and for owners.",
+                hint="Send an owner's token, or ask on the server's machine.",
             )
-        return Response(self.text(), media_type=prometheus.CONTENT_TYPE_PLAIN_0_0_4)
+        )
 
     def text(self) -> bytes:
         """Return everything in the text format, of all workers if there are several."""
@@ -204,9 +208,8 @@ class Metrics(CallMetrics):
     @asynccontextmanager
     async def publishing(self) -> AsyncIterator[None]:
         """Publish this worker's state to the others every few seconds, within the block."""
-        if self._folder is None:
-            publishing = None
-        else:
+        publishing = None
+        if self._folder is not None:
             publishing = in_background(self._publish(), "folklore-metrics")
         try:
             yield
@@ -233,15 +236,14 @@ class Metrics(CallMetrics):
         self._most.set(pool.maximum)
         if running.where == "embedded":
             self._free.set(free_space(self._app.settings.home))
-        if (queue := self._app.usage.queue) is not None:
+        queue = self._app.usage.queue
+        if queue is not None:
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
-        if monotonic() >= self._count_from and (
-            self._counting is None or self._counting.done()
-        ):
-            self._counting = in_background(
-                self._count_pending(), "folklore-metrics-pending"
-            )
+        is_counting = self._counting is not None and not self._counting.done()
+        if monotonic() >= self._count_from and not is_counting:
+            counting = self._count_pending()
+            self._counting = in_background(counting, "folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
         running = self._app.started

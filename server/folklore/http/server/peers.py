@@ -119,8 +119,8 @@ class Peer:
         return user_at(self.client, self.server)
 
 
-_request: ContextVar[tuple[Scope, Peer | None] | None] = ContextVar(
-    "folklore_request_of_peer", default=None
+_request: ContextVar[tuple[Scope, Peer | None]] = ContextVar(
+    "folklore_request_of_peer", default=({}, None)
 )
 
 
@@ -141,12 +141,7 @@ class RequestPeer:
 
 def require_own_user() -> None:
     """Raise Unauthenticated unless a process of this server's user sends the current request, for itself."""
-    current = _request.get()
-    problem = (
-        "it is not known whose this request is"
-        if current is None
-        else _problem(*current)
-    )
+    problem = _problem(*_request.get())
     if problem is None:
         return
     raise Unauthenticated(

@@ -112,29 +112,28 @@ class _Entry:
         if self.is_closed:
             return
         self.is_closed = True
-        status = "aborted" if self.status is None else str(self.status)
-        method = self.scope["method"] if self.scope["method"] in _METHODS else "other"
-        self.metrics.ended(method, self.route, status)
+        status = self.status or "aborted"
+        method = self.scope["method"]
+        if method not in _METHODS:
+            method = "other"
+        self.metrics.ended(method, self.route, str(status))
+        values = {
+            "method": method,
+            "route": self.route,
+            "status": status,
+            "ms": round((perf_counter() - self.began) * 1e3, 1),
+        }
         principal = self.scope["state"].get("principal")
-        extra = {} if principal is None else {"principal": principal}
-        ms = round((perf_counter() - self.began) * 1e3, 1)
-        log.log(
-            self._level(),
-            "request",
-            method=method,
-            route=self.route,
-            status=self.status or status,
-            ms=ms,
-            **extra,
-        )
+        if principal is not None:
+            values["principal"] = principal
+        log.log(self._level(), "request", **values)
 
     def _level(self) -> int:
         if self.status is None:
             return logging.INFO
-        if self.route in PROBES:  # requested every few seconds by machines
-            if self.status < 400:
-                return logging.DEBUG
-            return logging.INFO
-        if self.status < 500:  # a 5xx has its line at every log level
-            return logging.INFO
-        return logging.ERROR
+        is_probe = self.route in PROBES  # requested every few seconds by machines
+        if is_probe and self.status < 400:
+            return logging.DEBUG
+        if self.status >= 500 and not is_probe:  # has its line at every log level
+            return logging.ERROR
+        return logging.INFO

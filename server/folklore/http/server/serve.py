@@ -35,11 +35,11 @@ from folklore.lazy import Lazy
 from folklore.log import configure, get_logger
 
 if TYPE_CHECKING:
-    from folklore.http import team
+    from folklore.http import server_context
     from folklore.http.server import app as http_app, in_process as here, metrics
     from folklore.http.server.app import OwnSide
 else:  # the user's server, which is waited for, needs none of them
-    team = Lazy("folklore.http.team")
+    server_context = Lazy("folklore.http.server_context")
     metrics = Lazy("folklore.http.server.metrics")
     http_app = Lazy("folklore.http.server.app")
     here = Lazy("folklore.http.server.in_process")
@@ -100,49 +100,63 @@ def run(
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
-    http = settings.http
-    open_to_all = insecure or http.authentication == "never"
-    if not insecure and not is_loopback(host) and not _needs_token(settings):
-        raise ConfigInvalid(
-            "http.host",
-            f"{host} can be reached from other machines, and no token is needed.",
-            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
-            " or pass --insecure.",
-        )
-    tls = tls_context(http.tls_cert, http.tls_key) is not None
+    if not insecure and not is_loopback(host):
+        _require_token(settings, host)
+    tls = tls_context(settings.http.tls_cert, settings.http.tls_key)
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
+
     sockets = _bind_or_take(host, port, user_server)
-    address = f"[{host}]" if ":" in host and not host.startswith("[") else host
-    url = f"{'https' if tls else 'http'}://{address}:{sockets[0].getsockname()[1]}"
+    scheme = "http" if tls is None else "https"
+    url = f"{scheme}://{_in_url(host)}:{sockets[0].getsockname()[1]}"
+    open_to_all = insecure or settings.http.authentication == "never"
     if open_to_all:
+        reason = "--insecure" if insecure else "http.authentication: never"
         log.warning(
-            "EVERY client that reaches this address may work without a token "
-            f"({'--insecure' if insecure else 'http.authentication: never'})",
+            f"EVERY client that reaches this address may work without a token ({reason})",
             url=url,
         )
     elif is_loopback(host) and not is_told() and not _needs_token(settings):
         _make_token(settings, url)
+
     log.info(
         "serving",
         url=f"{url}/mcp",
         console=f"{public_url or url}/",
-        workers=http.workers,
+        workers=settings.http.workers,
     )
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
     with ExitStack() as stack:
-        stack.enter_context(metrics.shared_folder(http.workers))
+        stack.enter_context(metrics.shared_folder(settings.http.workers))
         beside = None
         if user_server is not None:
             console_url = public_url or _from_here(url)
             beside = stack.enter_context(user_server.taken(url, console_url))
         application = partial(_application, settings, host, LIMITS, open_to_all, beside)
         config = uvicorn_config(settings, host, application)
-        if http.workers == 1:
+        if settings.http.workers == 1:
             _Server(config, user_server).run(sockets)
         else:
             _Workers(config, sockets, user_server).run()
+
+
+def _require_token(settings: Settings, host: str) -> None:
+    """Raise ConfigInvalid if clients of other machines could work without a token."""
+    if not _needs_token(settings):
+        raise ConfigInvalid(
+            "http.host",
+            f"{host} can be reached from other machines, and no token is needed.",
+            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
+            " or pass --insecure.",
+        )
+
+
+def _in_url(host: str) -> str:
+    """Return an address as URLs have it: one of IPv6 in brackets."""
+    if ":" in host and not host.startswith("["):
+        return f"[{host}]"
+    return host
 
 
 def _from_here(url: str) -> str:
@@ -335,32 +349,33 @@ def exit_in_time(seconds: float = CLOSING_SECONDS) -> None:
 
 def is_no_cancellation(record: logging.LogRecord) -> bool:
     """Hide the tracebacks of calls that uvicorn cancels at the end; it logs their number."""
-    return not (
-        record.exc_info
-        and record.exc_info[0]
-        and issubclass(record.exc_info[0], asyncio.CancelledError)
-    )
+    if not record.exc_info or record.exc_info[0] is None:
+        return True
+    return not issubclass(record.exc_info[0], asyncio.CancelledError)
 
 
 def _raise_file_limit(needed: int) -> None:
     """Ask the system for as many open files as connections may need, as far as it allows."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < needed:
-        resource.setrlimit(
-            resource.RLIMIT_NOFILE,
-            (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard),
-        )
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY:
+        needed = min(needed, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
 
 
 def _needs_token(settings: Settings) -> bool:
     """Return True if every client needs a token, now and later. Raises DatabaseUnavailable."""
+    if settings.http.authentication == "never":
+        return False
+    if settings.http.authentication == "always" or settings.oauth.issuer is not None:
+        return True
 
     async def demanded() -> bool:
         async with running(settings) as app:
-            return await team.Team.of(app).authenticator.demands_token()
+            context = server_context.ServerContext.of(app)
+            return await context.authenticator.demands_token()
 
-    if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
-        return settings.http.authentication != "never"
     return asyncio.run(demanded())
 
 
@@ -382,12 +397,12 @@ def _make_token(settings: Settings, url: str) -> None:
         async with here.operations_here(settings) as operations:
             return (await operations.call(request)).secret
 
-    place = save_token(url, asyncio.run(made()), home=settings.home)
+    path = save_token(url, asyncio.run(made()), home=settings.home)
     log.info(
         "made a token, since this system does not tell whose a connection is: "
         "`folklore install --server` and commands find it",
         url=url,
-        kept_in=place,
+        kept_in=path,
     )
 
 

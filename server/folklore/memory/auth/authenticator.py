@@ -52,7 +52,7 @@ class Issuer(Protocol):
 class TokenAuthenticator:
     """Returns the caller of a token. `local` is the user who runs the process, and the caller where none is needed.
 
-    `require_local` raises Unauthenticated for a request that may not do without a token, though no token exists.
+    `check_without_token` raises Unauthenticated for a request that may not do without a token, though no token exists.
     """
 
     memory: Callable[[], Awaitable[MemoryContext]]
@@ -61,7 +61,7 @@ class TokenAuthenticator:
     local: Callable[[], Caller]
     now: Callable[[], datetime]
     issuer: Issuer | None = None
-    require_local: Callable[[], None] = lambda: None
+    check_without_token: Callable[[], None] = lambda: None
     outage: Outage = field(
         default_factory=lambda: Outage(
             "authentication_unavailable", "authentication_available_again"
@@ -74,14 +74,14 @@ class TokenAuthenticator:
     )
     _writes: set[asyncio.Task[None]] = field(default_factory=set)
 
-    async def admit(self, token: str | None, address: str | None = None) -> Caller:
+    async def caller_of(self, token: str | None, address: str | None = None) -> Caller:
         """Return the caller of a token, or without one; UNIDENTIFIED while this is unavailable. One statement.
 
         `address` is where the request came from. Raises Unauthenticated.
         """
         period = self.outage.period
         try:
-            caller = await self._admit(token, address)
+            caller = await self._find(token, address)
         except Unavailable as error:
             return self.unidentified(error, period)
         self.outage.over(period)
@@ -92,7 +92,7 @@ class TokenAuthenticator:
         self.outage.failed(error.message, period)
         return replace(UNIDENTIFIED, may_write=self.local().may_write)
 
-    async def admit_key(
+    async def caller_of_digest(
         self, digest: bytes, key: str | None, address: str | None = None
     ) -> Caller:
         """Return the caller of a token by its digest and its key; an owner's token needs no key. One statement.
@@ -105,14 +105,14 @@ class TokenAuthenticator:
         )
         return self._admitted(principals, caller, record, address)
 
-    async def _admit(self, token: str | None, address: str | None) -> Caller:
+    async def _find(self, token: str | None, address: str | None) -> Caller:
         if token is None:
             if await self.demands_token():
                 hint = f"Send `Authorization: Bearer {PREFIX}…`; `folklore tokens create` makes one."
                 raise Unauthenticated(
                     "missing", "This server needs a token.", hint=hint
                 )
-            self.require_local()
+            self.check_without_token()
             return replace(self.local(), anonymous=True)
         principals = Principals((await self.memory()).database)
         if token.startswith((PREFIX, INVITATION)) or self.issuer is None:

@@ -106,11 +106,11 @@ class ConsoleSessions:
                 key = None
             else:
                 key = _masked(session.sealed_key, secret).hex()
-            return await self.authenticator.admit_key(
+            return await self.authenticator.caller_of_digest(
                 session.token_digest, key, address
             )
         if session.anonymous:
-            return await self.authenticator.admit(None)
+            return await self.authenticator.caller_of(None)
         return self.local()
 
     async def end(self, secret: str) -> None:

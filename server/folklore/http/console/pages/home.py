@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -43,40 +44,33 @@ class Chart:
     def of(cls, noun: str, fill: str, numbers: Sequence[int]) -> Chart:
         """Scale the numbers of some days to the highest."""
         most = max(numbers)
-        heights = [
-            (place, round(_HEIGHT * number / most, 1))
-            for place, number in enumerate(numbers)
-            if number
-        ]
-        bars = [
-            (place * _DAY + 1, round(_HEIGHT - height, 1), height)
-            for place, height in heights
-        ]
+        bars = []
+        for day, number in enumerate(numbers):
+            if number:
+                height = round(_HEIGHT * number / most, 1)
+                bars.append((day * _DAY + 1, round(_HEIGHT - height, 1), height))
         return cls(noun, fill, len(numbers) * _DAY, _HEIGHT, bars, sum(numbers), most)
 
 
 async def show(visit: Visit) -> Response:
     """Show the home page."""
-    overview, namespaces, newest, pinned = await asyncio.gather(
+    newest = ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)
+    pinned = ListRequest(
+        namespaces=_EVERYWHERE, filters=_PINNED, sort="updated_desc", limit=_MEMORIES
+    )
+    overview, namespaces, newest_memories, pinned_memories = await asyncio.gather(
         visit.call(OverviewRequest(namespaces=_EVERYWHERE)),
         visit.call(ListNamespacesRequest()),
-        visit.call(ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)),
-        visit.call(
-            ListRequest(
-                namespaces=_EVERYWHERE,
-                filters=_PINNED,
-                sort="updated_desc",
-                limit=_MEMORIES,
-            )
-        ),
+        visit.call(newest),
+        visit.call(pinned),
     )
     return await visit.render(
         "home.html",
         overview=overview,
         attention=_most_urgent(overview.attention),
         projects=Projects.of(visit, namespaces, _PROJECTS),
-        newest=newest,
-        pinned=pinned,
+        newest=newest_memories,
+        pinned=pinned_memories,
         people=_people(overview.changes),
         charts=(
             Chart.of("stored", "one", [day.stored for day in overview.days]),
@@ -94,9 +88,7 @@ def _most_urgent(attention: Sequence[Attention]) -> Sequence[Attention]:
 
 def _people(changes: Sequence[AuthorChanges]) -> Sequence[tuple[str, Sequence[str]]]:
     """Return the people with most changes of the week, and these."""
-    by_name: dict[str, list[str]] = {}
+    by_author = defaultdict[str, list[str]](list)
     for change in changes:
-        by_name.setdefault(change.author, []).append(
-            f"{DONE[change.action]} {change.memories:,}"
-        )
-    return list(by_name.items())[:_PEOPLE]
+        by_author[change.author].append(f"{DONE[change.action]} {change.memories:,}")
+    return list(by_author.items())[:_PEOPLE]

@@ -1,8 +1,8 @@
 """Injected: the exact texts that hooks gave to assistants, by session, with their tokens and their use."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from starlette.responses import Response
 
@@ -29,9 +29,10 @@ class Session:
     @property
     def used(self) -> int:
         """The number of these memories that the assistant used afterwards."""
-        return sum(
-            memory.used is not None for text in self.texts for memory in text.memories
-        )
+        used = 0
+        for text in self.texts:
+            used += sum(memory.used is not None for memory in text.memories)
+        return used
 
 
 async def show(visit: Visit) -> Response:
@@ -41,11 +42,10 @@ async def show(visit: Visit) -> Response:
     everyone = visit.is_owner and bool(visit.query.get("everyone"))
     limit = number_of(visit.query.get("limit") or str(_STEP), "limit", 1, _MOST)
     where = {"namespaces": (project,)} if project else {}
-    texts = await visit.call(
-        InjectedRequest(
-            session=session or None, everyone=everyone, limit=limit, **where
-        )
+    request = InjectedRequest(
+        session=session or None, everyone=everyone, limit=limit, **where
     )
+    texts = await visit.call(request)
     return await visit.render(
         "injected.html",
         project=project,
@@ -57,15 +57,8 @@ async def show(visit: Visit) -> Response:
 
 
 def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
-    """Group texts by session, the session with the newest text first."""
-    newest = {
-        key: place
-        for place, key in reversed(
-            list(enumerate((text.author, text.session) for text in texts))
-        )
-    }
-    ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
-    grouped = groupby(ordered, key=lambda text: (text.author, text.session))
-    return [
-        Session(session, author, list(group)) for (author, session), group in grouped
-    ]
+    """Group texts, the newest of which come first, by session."""
+    groups = defaultdict[tuple[str, str], list[InjectedText]](list)
+    for text in texts:
+        groups[text.author, text.session].append(text)
+    return [Session(name, author, group) for (author, name), group in groups.items()]

@@ -16,7 +16,7 @@ from folklore.http.console.pages.timeline import asked, shared
 from folklore.http.console.visit import Visit
 from folklore.http.current_caller import calling
 from folklore.http.error_responses import refusal
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.memory import ConsoleSessions, Feed, new_events
 from folklore.model import Caller
 from folklore.permissions import role_in
@@ -35,7 +35,7 @@ _END = "event: end\ndata: {}\n\n"
 
 
 @dataclass(eq=False, slots=True)
-class _Listener:
+class _Stream:
     """A stream: its session, its caller as last seen, and the sign that there are events that the caller may read."""
 
     secret: str = field(repr=False)
@@ -59,10 +59,10 @@ class LiveFeed:
     then reads its own events, as its caller; it ends with its session.
     """
 
-    def __init__(self, team: Team, sessions: ConsoleSessions) -> None:
-        self._team = team
+    def __init__(self, server: ServerContext, sessions: ConsoleSessions) -> None:
+        self._server = server
         self._sessions = sessions
-        self._listeners: set[_Listener] = set()
+        self._streams: set[_Stream] = set()
         self._watching: asyncio.Task[None] | None = None
 
     async def show(self, visit: Visit) -> Response:
@@ -70,88 +70,86 @@ class LiveFeed:
         if visit.request.method == "HEAD":
             return Response(media_type=_MEDIA_TYPE)
         visitor: Visitor = visit.request.scope["state"]["visitor"]
-        request = asked(
-            visit,
-            after=visit.request.headers.get("last-event-id")
-            or visit.query.get("after"),
-        )
+        cursor = visit.request.headers.get("last-event-id") or visit.query.get("after")
+        request = asked(visit, after=cursor)
         first = await visit.call(request)
-        streams = sum(listener.secret == visitor.secret for listener in self._listeners)
-        if streams >= _STREAMS_OF_SESSION or len(self._listeners) >= _STREAMS:
+        of_session = sum(stream.secret == visitor.secret for stream in self._streams)
+        if of_session >= _STREAMS_OF_SESSION or len(self._streams) >= _STREAMS:
             return refusal(
                 503,
                 "overloaded",
                 "Too many pages show the live feed already.",
                 "Close some of them.",
             )
-        listener = _Listener(visitor.secret, visitor.caller)
+        stream = _Stream(visitor.secret, visitor.caller)
         return StreamingResponse(
-            self._messages(visit, listener, request, first), 200, _HEADERS, _MEDIA_TYPE
+            self._messages(visit, stream, request, first), 200, _HEADERS, _MEDIA_TYPE
         )
 
     async def _messages(
         self,
         visit: Visit,
-        listener: _Listener,
+        stream: _Stream,
         request: ActivityRequest,
         first: Activity,
     ) -> AsyncIterator[str]:
         """Yield the messages of one stream until its session ends."""
         with (
-            self._listening(listener),
-            self._team.watch.watching(listener.caller.token, listener.woken.set),
+            self._watched(stream),
+            self._server.watch.watching(stream.caller.token, stream.woken.set),
         ):
             # Without a cursor the stream begins after the latest events.
             yield _ALIVE if request.after is None else await _message(visit, first)
             request = request.model_copy(update={"after": first.after})
             # What happened between the first read and now woke other streams only.
-            listener.woken.set()
+            stream.woken.set()
             while True:
-                woken = await listener.wait()
                 try:
-                    if await self._is_open(listener, woken):
-                        read = await self._read(visit, listener, request)
-                    else:
-                        read = None
-                except Unavailable:
-                    read = None
+                    activity = await self._next(visit, stream, request)
                 except FolkloreError:  # the session has ended, or the caller may no longer read the project
                     yield _END
                     return
-                if read is None:
+                if activity is None:
                     yield _ALIVE
                     continue
-                request = request.model_copy(update={"after": read.after})
-                if read.more:
-                    listener.woken.set()
-                yield await _message(visit, read)
+                request = request.model_copy(update={"after": activity.after})
+                if activity.more:
+                    stream.woken.set()
+                yield await _message(visit, activity)
 
-    async def _is_open(self, listener: _Listener, woken: bool) -> bool:
+    async def _next(
+        self, visit: Visit, stream: _Stream, request: ActivityRequest
+    ) -> Activity | None:
+        """Return the next events; None after some silence, and while the database is away. Raises FolkloreError."""
+        woken = await stream.wait()
+        try:
+            if not await self._is_open(stream, woken):
+                return None
+            with calling(stream.caller):
+                return await visit.call(request)
+        except Unavailable:
+            return None
+
+    async def _is_open(self, stream: _Stream, woken: bool) -> bool:
         """Look the session up again; return True if there are events to read for it. Raises Unauthenticated."""
-        caller = await self._sessions.find(listener.secret)
+        caller = await self._sessions.find(stream.secret)
         if not caller.identified:  # the database is away
             if woken:
-                listener.woken.set()
+                stream.woken.set()
                 await asyncio.sleep(_PAUSE)
             return False
-        listener.caller = caller
+        stream.caller = caller
         return woken
 
-    async def _read(
-        self, visit: Visit, listener: _Listener, request: ActivityRequest
-    ) -> Activity:
-        with calling(listener.caller):
-            return await visit.call(request)
-
     @contextmanager
-    def _listening(self, listener: _Listener) -> Iterator[None]:
-        self._listeners.add(listener)
+    def _watched(self, stream: _Stream) -> Iterator[None]:
+        self._streams.add(stream)
         if self._watching is None or self._watching.done():
             self._watching = in_background(self._watch(), "folklore-live")
         try:
             yield
         finally:
-            self._listeners.discard(listener)
+            self._streams.discard(stream)
 
     async def _watch(self) -> None:
         """Look for new events for all streams, until there are none.
@@ -159,25 +157,23 @@ class LiveFeed:
         It ends by itself: a task that was cancelled goes on for some time, in which a new stream would count on it.
         """
         feed: Feed | None = None
-        while self._listeners:
+        while self._streams:
             with suppress(Unavailable):
-                names, feed = await new_events(
-                    await self._team.app.memory(), feed, self._team.app.now()
-                )
-                for listener in self._listeners:
-                    if any(
-                        role_in(listener.caller, name) is not None for name in names
-                    ):
-                        listener.woken.set()
+                memory = await self._server.app.memory()
+                names, feed = await new_events(memory, feed, self._server.app.now())
+                for stream in self._streams:
+                    roles = [role_in(stream.caller, name) for name in names]
+                    if any(roles):
+                        stream.woken.set()
             await asyncio.sleep(_PAUSE)
 
 
-async def _message(visit: Visit, read: Activity) -> str:
+async def _message(visit: Visit, activity: Activity) -> str:
     """Return the message with some events, oldest first, and the cursor after them; a sign of life without any."""
-    if not read.events:
+    if not activity.events:
         return _ALIVE
-    shown = [
+    html = [
         await visit.fragment("timeline_event.html", event=event, **shared(visit))
-        for event in read.events
+        for event in activity.events
     ]
-    return f"id: {read.after}\nevent: activity\ndata: {json.dumps(shown)}\n\n"
+    return f"id: {activity.after}\nevent: activity\ndata: {json.dumps(html)}\n\n"

@@ -37,13 +37,13 @@ _RADIUS_X = 235
 _RADIUS_Y = 110
 _LABEL = 28
 _IDS = "Ids come from recall, search or list."
-# Fields with a place of their own on the page.
-_APART = ("content", "tags", "kind", "pinned")
+# Fields that the page shows elsewhere than in the list of fields.
+_APART = ("id", "content", "tags", "kind", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
-    """Related memory, if the caller may read it, with its place in the graph."""
+    """Related memory, if the caller may read it, with its position in the graph."""
 
     relation: Relation
     outgoing: bool
@@ -105,26 +105,21 @@ async def read(visit: Visit) -> MemoryDetails:
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
     """Yield the fields that have a value, stated ones first, each with a text or a time."""
-    others = (
-        field.name
-        for field in fields(Memory)
-        if field.name not in FIELDS and field.name != "id"
-    )
+    others = [field.name for field in fields(Memory) if field.name not in FIELDS]
     for name in (*VISIBLE, *others):
         value = getattr(memory, name)
-        if (
-            name in _APART
-            or value in (None, (), "", False)
-            or (name in FIELDS and value == FIELDS[name].default)
-        ):
+        is_default = name in FIELDS and value == FIELDS[name].default
+        if name in _APART or is_default or value in (None, (), "", False):
             continue
-        yield (
-            name.replace("_", " "),
-            value if isinstance(value, datetime) else _plain(value),
-        )
+        if isinstance(value, datetime):
+            yield name.replace("_", " "), value
+        else:
+            yield name.replace("_", " "), _plain(value)
 
 
 def _plain(value: Any) -> str:
+    if value is None:
+        return ""
     if isinstance(value, list | tuple):
         return "\n".join(map(str, value))
     if isinstance(value, Mapping):
@@ -133,38 +128,49 @@ def _plain(value: Any) -> str:
 
 
 async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
-    id_ = details.memory.id
-    others = [(item, item.from_id == id_) for item in details.relations]
-    memories = await _known(
-        visit, [item.to_id if outgoing else item.from_id for item, outgoing in others]
-    )
-    drawn = min(len(others), _IN_GRAPH)
+    """Return the related memories, around the middle of the graph."""
+    ids = [
+        relation.to_id if _is_outgoing(relation, details) else relation.from_id
+        for relation in details.relations
+    ]
+    memories = await _known(visit, ids)
+    drawn = min(len(ids), _IN_GRAPH)
     neighbours = []
-    for place, (relation, outgoing) in enumerate(others):
-        if outgoing:
-            other = relation.to_id
-        else:
-            other = relation.from_id
-        angle = 2 * pi * place / max(drawn, 1) - pi / 2
-        memory = memories.get(other)
+    for index, (relation, id_) in enumerate(zip(details.relations, ids, strict=True)):
+        memory = memories.get(id_)
         if memory is None:
             label = "forgotten"
         else:
             label = _short(memory.summary or memory.content)
-        x = round(_WIDTH / 2 + _RADIUS_X * cos(angle))
-        y = round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
-        neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
+        angle = 2 * pi * index / drawn - pi / 2
+        neighbours.append(
+            Neighbour(
+                relation,
+                _is_outgoing(relation, details),
+                id_,
+                memory,
+                x=round(_WIDTH / 2 + _RADIUS_X * cos(angle)),
+                y=round(_HEIGHT / 2 + _RADIUS_Y * sin(angle)),
+                label=label,
+            )
+        )
     return neighbours
 
 
+def _is_outgoing(relation: Relation, details: MemoryDetails) -> bool:
+    return relation.from_id == details.memory.id
+
+
 async def _known(visit: Visit, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Return those of the memories that the caller may read, by id."""
     if not ids:
         return {}
+    unique = tuple(dict.fromkeys(ids))
     try:
-        result = await visit.call(GetRequest(ids=tuple(dict.fromkeys(ids))[:_READ]))
+        details = (await visit.call(GetRequest(ids=unique[:_READ]))).found
     except NotFound:
         return {}
-    return {item.memory.id: item.memory for item in result.found}
+    return {item.memory.id: item.memory for item in details}
 
 
 def _short(text: str) -> str:
@@ -179,14 +185,11 @@ def shown_changes(history: History) -> Iterator[Change]:
     following: dict[str, Any] = record_json(history.memory)
     for revision in history.revisions:
         changed = []
-        for name, value in revision.before.items():
+        for name, before in revision.before.items():
             if name not in VISIBLE:
                 continue
-            old, new = (
-                "" if side is None else _plain(side)
-                for side in (value, following.get(name))
-            )
-            if lines := list(changed_lines(old, new)):
+            lines = list(changed_lines(_plain(before), _plain(following.get(name))))
+            if lines:
                 changed.append((name.replace("_", " "), lines))
         yield Change(revision, changed)
         following |= revision.before

@@ -81,13 +81,9 @@ async def save(visit: Visit) -> Response:
     except FolkloreError as error:
         memory = (await read(visit)).memory
         # What another person changed and this one did not touch stays changed.
-        unchanged = fields.untouched(visit.form, texts)
-        now = {
-            name: text
-            for name, text in fields.as_texts(memory).items()
-            if name in unchanged
-        }
-        return await _edit_form(visit, memory, texts | now, error, texts)
+        now = fields.as_texts(memory)
+        unchanged = {name: now[name] for name in fields.untouched(visit.form, texts)}
+        return await _edit_form(visit, memory, texts | unchanged, error, texts)
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
 
@@ -95,12 +91,10 @@ async def pin(visit: Visit) -> Response:
     """Pin a memory, or no longer."""
     memory = await _writable(visit)
     pinned = bool(visit.form.get("pinned"))
-    await visit.call(
-        _update(memory, changes=Changes.model_validate({"pinned": pinned}))
-    )
-    return visit.redirect(
-        f"memories/{memory.id}", notice="pinned" if pinned else "unpinned"
-    )
+    changes = Changes.model_validate({"pinned": pinned})
+    await visit.call(_update(memory, changes=changes))
+    notice = "pinned" if pinned else "unpinned"
+    return visit.redirect(f"memories/{memory.id}", notice=notice)
 
 
 async def add_cue(visit: Visit) -> Response:
@@ -119,9 +113,9 @@ async def add_cue(visit: Visit) -> Response:
 async def remove_cue(visit: Visit) -> Response:
     """Remove a cue from a memory; one that was learned is not learned again."""
     memory = await _writable(visit)
-    cue = visit.form.get("cue", "")
-    left = tuple(other for other in memory.cues if other != cue)
-    changes = Changes.model_validate({"cues": left})
+    removed = visit.form.get("cue", "")
+    others = tuple(cue for cue in memory.cues if cue != removed)
+    changes = Changes.model_validate({"cues": others})
     await visit.call(_update(memory, changes=changes))
     return visit.redirect(f"memories/{memory.id}", notice="saved")
 
@@ -204,13 +198,17 @@ async def supersede(visit: Visit) -> Response:
         supersedes=memory.id,
         supersede_reason=reason or None,
     )
+    request = StoreRequest(memories=(draft,), namespace=memory.namespace, single=True)
     try:
-        result = await visit.call(
-            StoreRequest(memories=(draft,), namespace=memory.namespace, single=True)
-        )
+        result = await visit.call(request)
     except FolkloreError as error:
-        values = {"memory": memory, "content": content, "reason": reason}
-        return await visit.render("memory_supersede.html", error=error, **values)
+        return await visit.render(
+            "memory_supersede.html",
+            error=error,
+            memory=memory,
+            content=content,
+            reason=reason,
+        )
     return visit.redirect(f"memories/{result.stored[0].id}", notice="superseded")
 
 
@@ -223,18 +221,16 @@ async def choose(visit: Visit) -> Response:
     request = RecallRequest(
         query=query, namespaces=where, limit=_CANDIDATES + 1, counted=False
     )
-    candidates = [
-        item.memory
-        for item in (await visit.call(request)).memories
-        if item.memory.id != memory.id
-    ]
-    values: dict[str, Any] = {
-        "memory": memory,
-        "question": question,
-        "candidates": candidates[:_CANDIDATES],
-    }
-    merging = visit.request.url.path.endswith("/merge")
-    return await visit.render("memory_choose.html", merging=merging, **values)
+    answer = await visit.call(request)
+    found = [result.memory for result in answer.memories]
+    candidates = [candidate for candidate in found if candidate.id != memory.id]
+    return await visit.render(
+        "memory_choose.html",
+        merging=visit.request.url.path.endswith("/merge"),
+        memory=memory,
+        question=question,
+        candidates=candidates[:_CANDIDATES],
+    )
 
 
 async def relate(visit: Visit) -> Response:
@@ -256,11 +252,12 @@ async def relate(visit: Visit) -> Response:
 async def unrelate(visit: Visit) -> Response:
     """Remove a relation."""
     memory = await _writable(visit)
-    ends = {
-        f"{name}_id": await memory_id(visit, visit.form.get(name, ""))
-        for name in ("from", "to")
-    }
-    change = RelationChange(**ends, type=visit.form.get("type", ""), remove=True)
+    change = RelationChange(
+        from_id=await memory_id(visit, visit.form.get("from", "")),
+        to_id=await memory_id(visit, visit.form.get("to", "")),
+        type=visit.form.get("type", ""),
+        remove=True,
+    )
     await _relate(visit, memory, change)
     return visit.redirect(f"memories/{memory.id}", notice="unrelated")
 
@@ -342,13 +339,13 @@ async def _edit_form(
     """Show a memory's form; in a conflict also the fields that are not as `typed`."""
     inputs = fields.form_fields(texts)
     now = fields.as_texts(memory)
-    differing = [
-        (field.label, now[field.name], typed[field.name], field.text == now[field.name])
-        for field in inputs
-        if isinstance(error, Conflict)
-        and typed is not None
-        and typed[field.name].strip() != now[field.name].strip()
-    ]
+    differing = []
+    if isinstance(error, Conflict) and typed is not None:
+        for field in inputs:
+            here = typed[field.name]
+            there = now[field.name]
+            if here.strip() != there.strip():
+                differing.append((field.label, there, here, field.text == there))
     return await visit.render(
         "memory_edit.html",
         memory=memory,

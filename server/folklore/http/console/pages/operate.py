@@ -1,5 +1,7 @@
 """Operate: the checks of doctor, embedding models, indexes; for the owner jobs, sizes and backups."""
 
+from typing import Any
+
 from starlette.responses import Response
 
 from folklore.contract.health import BackupsRequest, ChecksRequest, SizesRequest
@@ -15,16 +17,26 @@ _TABLES = 12
 
 async def show(visit: Visit) -> Response:
     """Show the state of the server as far as the visitor may see it."""
+    owners_part: dict[str, Any] = {
+        "jobs": None,
+        "definitions": (),
+        "sizes": None,
+        "backups": None,
+    }
     checks = await visit.call(ChecksRequest())
     embeddings = await visit.call(EmbeddingsRequest())
-    owner = visit.is_owner
+    if visit.is_owner:
+        backups = await visit.call(BackupsRequest())
+        owners_part = {
+            "jobs": await visit.call(JobsRequest()),
+            "definitions": definitions.JOBS,
+            "sizes": await visit.call(SizesRequest()),
+            "backups": backups[:_BACKUPS],
+        }
     return await visit.render(
         "operate.html",
         checks=checks,
         embeddings=embeddings,
-        jobs=await visit.call(JobsRequest()) if owner else None,
-        definitions=definitions.JOBS if owner else (),
-        sizes=await visit.call(SizesRequest()) if owner else None,
         shown_tables=_TABLES,
-        backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if owner else None,
+        **owners_part,
     )

@@ -1,5 +1,6 @@
 """Project: its counts and settings, with its tags, its export, and the changes of the whole of it."""
 
+from collections.abc import Mapping
 from uuid import UUID
 
 from starlette.responses import Response
@@ -71,17 +72,16 @@ async def rename_tag(visit: Visit) -> Response:
     """Rename a tag, or take that back."""
     request = _tag_request(visit)
     await visit.call(request)
-    return visit.redirect(
-        "project", notice="undone" if request.undo else "retagged", project=_name(visit)
-    )
+    notice = "undone" if request.undo else "retagged"
+    return visit.redirect("project", notice=notice, project=_name(visit))
 
 
 async def ask_merge(visit: Visit) -> Response:
-    """Show what moving all memories into another project would do."""
+    """Show what moving all memories into another project would do; an undo is shown without a preview."""
     request = _merge_request(visit)
-    if request.undo:  # without a preview
-        return await visit.render("project_merge.html", request=request, preview=None)
-    preview = await visit.call(request.model_copy(update={"dry_run": True}))
+    preview = None
+    if not request.undo:
+        preview = await visit.call(request.model_copy(update={"dry_run": True}))
     return await visit.render("project_merge.html", request=request, preview=preview)
 
 
@@ -89,10 +89,9 @@ async def merge(visit: Visit) -> Response:
     """Move all memories into another project, or take that back."""
     request = _merge_request(visit)
     await visit.call(request)
-    notice, target = (
-        ("undone", request.name) if request.undo else ("merged", request.into)
-    )
-    return visit.redirect("project", notice=notice, project=target)
+    if request.undo:
+        return visit.redirect("project", notice="undone", project=request.name)
+    return visit.redirect("project", notice="merged", project=request.into)
 
 
 async def ask_delete(visit: Visit) -> Response:
@@ -146,25 +145,26 @@ def _name(visit: Visit) -> str:
     return visit.form.get("project") or visit.query.get("project", "")
 
 
+def _parameters(visit: Visit) -> Mapping[str, str]:
+    """Return the fields of the form, or the parameters of the address without one."""
+    return visit.form or visit.query
+
+
 def _tag_request(visit: Visit, *, dry_run: bool = False) -> RenameTagRequest:
-    if visit.form:
-        values = visit.form
-    else:
-        values = visit.query
+    parameters = _parameters(visit)
     return RenameTagRequest(
-        tag=values.get("tag", ""),
-        to=values.get("to", ""),
+        tag=parameters.get("tag", ""),
+        to=parameters.get("to", ""),
         namespace=_name(visit),
-        undo=values.get("undo") == "1",
+        undo=parameters.get("undo") == "1",
         dry_run=dry_run,
     )
 
 
 def _merge_request(visit: Visit) -> MergeNamespacesRequest:
-    if visit.form:
-        form = visit.form
-    else:
-        form = visit.query
+    parameters = _parameters(visit)
     return MergeNamespacesRequest(
-        name=_name(visit), into=form.get("into", ""), undo=form.get("undo") == "1"
+        name=_name(visit),
+        into=parameters.get("into", ""),
+        undo=parameters.get("undo") == "1",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from starlette.responses import Response
 
@@ -44,46 +45,39 @@ class Projects:
     @classmethod
     def of(cls, visit: Visit, namespaces: Sequence[Namespace], size: int) -> Projects:
         """Return the page that the address names, or the last one."""
-        pages = max(1, -(-len(namespaces) // size))
+        pages = max(1, ceil(len(namespaces) / size))
+        page = 1
         number = visit.query.get("projects", "")
         if number.isascii() and number.isdigit() and len(number) < 7:
             page = min(max(int(number), 1), pages)
-        else:
-            page = 1
-        sorted_ = sorted(
-            namespaces, key=lambda item: (-(item.memories or 0), item.name)
-        )
-        return cls(
-            [
-                Project(item, role_in(visit.caller, item.name) or "reader")
-                for item in sorted_[(page - 1) * size :][:size]
-            ],
-            len(namespaces),
-            sum(item.memories or 0 for item in namespaces),
-            page,
-            pages,
-        )
+        first = (page - 1) * size
+        rows = []
+        for namespace in sorted(namespaces, key=_by_size)[first : first + size]:
+            role = role_in(visit.caller, namespace.name) or "reader"
+            rows.append(Project(namespace, role))
+        memories = sum(namespace.memories or 0 for namespace in namespaces)
+        return cls(rows, len(namespaces), memories, page, pages)
 
 
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    namespaces = await visit.call(ListNamespacesRequest())
+    matches = await visit.call(ListNamespacesRequest())
+    for word in words:
+        matches = tuple(item for item in matches if word in item.name.casefold())
+    deleted: tuple[Namespace, ...] = ()
     if visit.is_owner:
         deleted = await visit.call(ListNamespacesRequest(deleted=True))
-    else:
-        deleted = ()
-    matches = [
-        item
-        for item in namespaces
-        if all(word in item.name.casefold() for word in words)
-    ]
     return await visit.render(
         "projects.html",
         projects=Projects.of(visit, matches, _PROJECTS),
         deleted=deleted,
         words=" ".join(words),
     )
+
+
+def _by_size(namespace: Namespace) -> tuple[int, str]:
+    return -(namespace.memories or 0), namespace.name
 
 
 async def create(visit: Visit) -> Response:

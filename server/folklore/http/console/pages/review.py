@@ -78,35 +78,42 @@ async def show(visit: Visit) -> Response:
     """Show what wants a decision in a project, or the projects with the numbers of it."""
     project = visit.query.get("project", "")
     if not project:
-        overview = await visit.call(OverviewRequest())
-        status = await visit.call(StatusRequest(check_model=False))
-        attention = {item.namespace: item for item in overview.attention}
-        said = Counter(
-            one.project for one in await visit.call(StatementsRequest(everywhere=True))
-        )
-        names = dict.fromkeys([item.name for item in status.namespaces] + list(said))
-        return await visit.render(
-            "review_projects.html", projects=names, attention=attention, said=said
-        )
+        return await _projects(visit)
+
     reason = _reason(visit.query.get("reason", "similar"))
     skip = number_of(visit.query.get("skip") or "0", "skip")
-    if text := visit.query.get("after"):
-        after = id_of(text, "after", "Reload the page.")
-    else:
-        after = None
+    cursor = visit.query.get("after")
+    after = id_of(cursor, "after", "Reload the page.") if cursor else None
     result = await visit.call(
         ReviewRequest(reason=reason, namespace=project, limit=_LIMIT, after=after)
     )
-    items = [_shown(item) for item in result.items[skip : skip + _PAGE]]
-    statements = await visit.call(StatementsRequest(namespace=project))
+    end = skip + _PAGE
     more: dict[str, Any] | None = None
-    if len(result.items) > skip + _PAGE:
-        more = {"after": visit.query.get("after"), "skip": skip + _PAGE}
+    if len(result.items) > end:
+        more = {"after": cursor, "skip": end}
     elif result.after is not None:
         more = {"after": result.after}
-    values = {"items": items, "more": more, "statements": statements}
+    values = {
+        **_of_page(visit, project, reason),
+        "items": [_form_item(item) for item in result.items[skip:end]],
+        "more": more,
+        "statements": await visit.call(StatementsRequest(namespace=project)),
+    }
+    return await visit.render("review.html", **values)
+
+
+async def _projects(visit: Visit) -> Response:
+    """Show the projects with the numbers of what wants a decision in each."""
+    overview = await visit.call(OverviewRequest())
+    status = await visit.call(StatusRequest(check_model=False))
+    statements = await visit.call(StatementsRequest(everywhere=True))
+    said = Counter(statement.project for statement in statements)
+    names = [namespace.name for namespace in status.namespaces]
     return await visit.render(
-        "review.html", **_of_page(visit, project, reason) | values
+        "review_projects.html",
+        projects=dict.fromkeys([*names, *said]),
+        attention={item.namespace: item for item in overview.attention},
+        said=said,
     )
 
 
@@ -114,17 +121,14 @@ async def store_or_drop(visit: Visit) -> Response:
     """Store a sentence that the visitor said in a session, or drop it."""
     project = visit.form.get("project", "")
     sentence = visit.form.get("sentence", "")
-    if stores := "store" in visit.form:
+    notice = "dropped"
+    if "store" in visit.form:
+        notice = "stored"
         await visit.call(
             StoreRequest(memories=(Draft(sentence),), namespace=project, single=True)
         )
     await visit.call(StatementsRequest(namespace=project, drop=(sentence,)))
-    return visit.redirect(
-        "review",
-        notice="stored" if stores else "dropped",
-        project=project,
-        reason="similar",
-    )
+    return visit.redirect("review", notice=notice, project=project, reason="similar")
 
 
 def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]:
@@ -158,25 +162,27 @@ async def preview(visit: Visit) -> Response:
 async def apply(visit: Visit) -> Response:
     """Write a decision for one item, or for each chosen one, that has not changed since it was shown."""
     reason, decision, names = _chosen(visit)
-    return await _answer(
-        visit, reason, [await _applied(visit, reason, decision, name) for name in names]
-    )
+    items = [await _applied(visit, reason, decision, name) for name in names]
+    return await _answer(visit, reason, items)
 
 
 async def undo(visit: Visit) -> Response:
     """Take back a decision, if the memory that it changed has not changed since, and show the item again."""
     reason = _reason(visit.form.get("reason", ""))
-    decision, revision, name = [*visit.form.get("undo", "").split(" "), "", ""][:3]
-    request = _decided(
-        (await _read(visit, reason, name)).item, _decision(reason, decision)
-    ).undo
+    # Of a button: the decision, the revision that it made, and the name of the item.
+    decision, _, rest = visit.form.get("undo", "").partition(" ")
+    revision, _, rest = rest.partition(" ")
+    name = rest.partition(" ")[0]
+
+    item = await _read(visit, reason, name)
+    request = _decided(item.item, _decision(reason, decision)).undo
     if isinstance(request, UndoRequest):
         request = request.model_copy(update={"revision": number_of(revision, "undo")})
     await visit.call(cast("Returns[object]", request))
+
     if not is_from_script(visit.request):
-        return visit.redirect(
-            "review", notice="undone", project=visit.form.get("project"), reason=reason
-        )
+        project = visit.form.get("project")
+        return visit.redirect("review", notice="undone", project=project, reason=reason)
     return await _answer(visit, reason, [await _read(visit, reason, name)])
 
 
@@ -184,15 +190,14 @@ async def _answer(
     visit: Visit, reason: ReviewReason, items: Sequence[FormItem]
 ) -> Response:
     """Return a page of decided items, or to the script the HTML of one."""
-    values = {**_of_page(visit, visit.form.get("project", ""), reason), "items": items}
+    values = _of_page(visit, visit.form.get("project", ""), reason)
+    values["items"] = items
     if is_from_script(visit.request):
-        return JSONResponse(
-            {"html": await visit.fragment("review_item.html", **values, shown=items[0])}
-        )
+        html = await visit.fragment("review_item.html", **values, shown=items[0])
+        return JSONResponse({"html": html})
     done = sum(item.changed is not None for item in items)
-    return await visit.render(
-        "review.html", **values | {"done": f"{done} of {len(items)} done."}
-    )
+    values["done"] = f"{done} of {len(items)} done."
+    return await visit.render("review.html", **values)
 
 
 def _decided(item: ReviewItem, decision: Decision) -> Decided:
@@ -204,12 +209,10 @@ async def _applied(
 ) -> FormItem:
     item = await _read(visit, reason, name)
     if item.name != name:
-        return replace(
-            item,
-            error=InvalidInput(
-                "item", "changed since it was shown.", hint="Look at it again."
-            ),
+        changed_meanwhile = InvalidInput(
+            "item", "changed since it was shown.", hint="Look at it again."
         )
+        return replace(item, error=changed_meanwhile)
     decided = _decided(item.item, decision)
     try:
         result = await visit.call(cast("Returns[object]", decided.request))
@@ -217,9 +220,8 @@ async def _applied(
             raise InvalidInput("item", result.failed[0].reason)
     except FolkloreError as error:
         return replace(item, error=error)
-    [changed] = (
-        await visit.call(GetRequest(ids=(decided.changed.id,), forgotten=True))
-    ).found
+    request = GetRequest(ids=(decided.changed.id,), forgotten=True)
+    [changed] = (await visit.call(request)).found
     return replace(item, decision=decision, changed=changed.memory)
 
 
@@ -231,19 +233,17 @@ async def _read(visit: Visit, reason: ReviewReason, name: str) -> FormItem:
         raise InvalidInput(
             "item", "does not name memories.", hint="Reload the page."
         ) from None
-    request = GetRequest(ids=tuple(ids), forgotten=True)
-    memories = {
-        item.memory.id: item.memory for item in (await visit.call(request)).found
-    }
-    if missing := [id_ for id_ in ids if id_ not in memories]:
-        raise NotFound(f"There is no memory {missing[0]}.", hint="Reload the page.")
-    return _shown(ReviewItem(reason, tuple(memories[id_] for id_ in ids)))
+    details = (await visit.call(GetRequest(ids=tuple(ids), forgotten=True))).found
+    by_id = {item.memory.id: item.memory for item in details}
+    for id_ in ids:
+        if id_ not in by_id:
+            raise NotFound(f"There is no memory {id_}.", hint="Reload the page.")
+    return _form_item(ReviewItem(reason, tuple(by_id[id_] for id_ in ids)))
 
 
-def _shown(item: ReviewItem) -> FormItem:
-    return FormItem(
-        item, "|".join(f"{memory.id}:{memory.revision}" for memory in item.memories)
-    )
+def _form_item(item: ReviewItem) -> FormItem:
+    states = [f"{memory.id}:{memory.revision}" for memory in item.memories]
+    return FormItem(item, "|".join(states))
 
 
 def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
@@ -252,21 +252,19 @@ def _chosen(visit: Visit) -> tuple[ReviewReason, Decision, list[str]]:
     Raises InvalidInput.
     """
     reason = _reason(visit.form.get("reason", ""))
-    names = visit.form.getlist("item")
-    if one := visit.form.get("decide"):
-        decision, _, name = one.partition(" ")
+    if button := visit.form.get("decide"):
+        decision, _, name = button.partition(" ")
         return reason, _decision(reason, decision), [name]
+
+    names = visit.form.getlist("item")
     if not 1 <= len(names) <= _SELECTION:
         raise InvalidInput(
             "item",
             f"must be 1 to {_SELECTION} chosen ones, got {len(names)}.",
             hint="Check the boxes.",
         )
-    return (
-        reason,
-        _decision(reason, visit.form.get("decision", "")),
-        list(dict.fromkeys(names)),
-    )
+    decision = _decision(reason, visit.form.get("decision", ""))
+    return reason, decision, list(dict.fromkeys(names))
 
 
 def _decision(reason: ReviewReason, text: str) -> Decision:

@@ -1,6 +1,7 @@
 """Routes of the console: the pages, the static files, and the call of a page."""
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from functools import partial
 from hmac import compare_digest
 from typing import NamedTuple
@@ -44,7 +45,7 @@ from folklore.http.console.visit import (
 )
 from folklore.http.error_responses import Path
 from folklore.http.limits import LIVE_PATH
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.http.transfers import Exports
 from folklore.memory import ConsoleSessions, Service, form_token
 from folklore.text import names
@@ -114,11 +115,11 @@ PAGES = [
 
 
 def console_routes(
-    team: Team, sessions: ConsoleSessions, exports: Exports
+    server: ServerContext, sessions: ConsoleSessions, exports: Exports
 ) -> list[BaseRoute]:
     """Return the routes of the console."""
-    signing_in = SigningIn(team, sessions)
-    live = LiveFeed(team, sessions)
+    signing_in = SigningIn(server, sessions)
+    live = LiveFeed(server, sessions)
 
     async def export(visit: Visit) -> Response:
         name = names.normalise(visit.query.get("project", ""), field="project")
@@ -128,47 +129,45 @@ def console_routes(
         )
         return answer
 
-    page = partial(_page, team.service)
-    return [
+    page = partial(_page, server.service)
+    sign_in = None if sessions.by_link_alone else signing_in.sign_in
+    routes: list[BaseRoute] = [
         Route("/static/{version}/{name}", _static),
-        _route(
-            "/sign-in",
-            signing_in.show,
-            None if sessions.by_link_alone else signing_in.sign_in,
-        ),
+        _route("/sign-in", signing_in.show, sign_in),
         _route("/open", signing_in.open, signing_in.confirm_open),
         _route(LIVE_PATH, page(live.show)),
         _route("/project/export", page(export)),
         _route("/sign-out", None, page(signing_in.sign_out)),
-        *(
-            _route(path, get and page(get), post and page(post))
-            for path, get, post in PAGES
-        ),
     ]
+    for path, get, post in PAGES:
+        routes.append(_route(path, get and page(get), post and page(post)))
+    return routes
 
 
 def is_console(scope: Scope) -> bool:
     """Return True for a path of the console: that of a page, or what a browser or a session gets of no machine."""
     beginning = _beginning(scope["path"])
+    if beginning in _BEGINNINGS:
+        return True
+    if scope["method"] != "GET" or beginning in _MACHINES:
+        return False
     request = Request(scope)
-    return beginning in _BEGINNINGS or (
-        scope["method"] == "GET"
-        and beginning not in _MACHINES
-        and (
-            "text/html" in request.headers.get("accept", "")
-            or cookie_name(request) in request.cookies
-        )
-    )
+    if "text/html" in request.headers.get("accept", ""):
+        return True
+    return cookie_name(request) in request.cookies
 
 
 async def missing_page(service: Service, request: Request) -> Response:
     """Return the page for a path that the console does not have, to a visitor who is signed in."""
-    visitor: Visitor = request.scope["state"]["visitor"]
-    visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
     missing = NotFound(
         "There is no such page.", hint="The navigation above has all pages."
     )
-    return error_page(request, missing, visit)
+    return error_page(request, missing, _visit(service, request))
+
+
+def _visit(service: Service, request: Request) -> Visit:
+    visitor: Visitor = request.scope["state"]["visitor"]
+    return Visit(request, visitor.caller, form_token(visitor.secret), service)
 
 
 def _beginning(path: str) -> str:
@@ -194,37 +193,34 @@ _BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHER
 
 
 def _route(path: str, get: Endpoint | None, post: Endpoint | None = None) -> Path:
-    endpoints = {
-        method: endpoint
-        for method, endpoint in (("GET", get), ("POST", post))
-        if endpoint is not None
-    }
+    methods = []
+    if get is not None:
+        methods.append("GET")
+    if post is not None:
+        methods.append("POST")
 
     async def endpoint(request: Request) -> Response:
-        return await endpoints["GET" if request.method == "HEAD" else request.method](
-            request
-        )
+        handler = post if request.method == "POST" else get
+        assert handler is not None  # Path has refused other methods
+        return await handler(request)
 
-    return Path(path, endpoint, methods=list(endpoints))
+    return Path(path, endpoint, methods=methods)
 
 
 def _page(service: Service, handler: Handler) -> Endpoint:
     """Return the endpoint of a page: its form is read and checked, its errors become pages."""
 
     async def endpoint(request: Request) -> Response:
-        visitor: Visitor = request.scope["state"]["visitor"]
-        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
+        visit = _visit(service, request)
         try:
             if request.method == "POST":
                 form = await read_form(request)
                 token = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
-                visit = Visit(request, visitor.caller, visit.form_token, service, form)
+                visit = replace(visit, form=form)
                 if not compare_digest(token.encode(), visit.form_token.encode()):
                     return _sent_again(visit)
             return await handler(visit)
-        except (
-            ValidationError
-        ) as error:  # of a request that a page makes of its address or form
+        except ValidationError as error:  # of a request that a page makes of its input
             return error_page(request, InvalidInput(*field_errors(error)[0]), visit)
         except FolkloreError as error:
             return error_page(request, error, visit)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -64,17 +64,17 @@ class Question:
         """Read an address. Raises InvalidInput."""
         filters: dict[str, tuple[str, ...]] = {}
         for name in (*_CHIP_FILTERS, *_FORM_FILTERS):
-            values = tuple(
-                dict.fromkeys(value for value in query.getlist(name) if value.strip())
-            )
-            if values:
-                filters[name] = values if name in _SEVERAL else values[-1:]
+            values = [value for value in query.getlist(name) if value.strip()]
+            if values and name in _SEVERAL:
+                filters[name] = tuple(dict.fromkeys(values))
+            elif values:
+                filters[name] = (values[-1],)
         return cls(
-            query.get("q", ""),
-            bool(query.get("exact")),
-            filters,
-            number_of(query.get("limit") or str(_PAGE), "limit", 1, _MOST),
-            query.get("cursor") or None,
+            text=query.get("q", ""),
+            exact=bool(query.get("exact")),
+            filters=filters,
+            limit=number_of(query.get("limit") or str(_PAGE), "limit", 1, _MOST),
+            cursor=query.get("cursor") or None,
         )
 
     @property
@@ -90,7 +90,8 @@ class Question:
 
     def first(self, name: str) -> str | None:
         """Return the value of a condition, or None."""
-        return self.filters[name][0] if name in self.filters else None
+        values = self.filters.get(name)
+        return values[0] if values else None
 
     @property
     def has_form_filters(self) -> bool:
@@ -99,35 +100,37 @@ class Question:
 
     def parameters(self) -> dict[str, Any]:
         """Return the parameters of this question, without the number of its results."""
-        values = {
-            name: self.filters.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)
+        parameters: dict[str, Any] = {
+            "q": self.text,
+            "exact": "1" if self.exact else None,
         }
-        return {"q": self.text, "exact": "1" if self.exact else None, **values}
+        for name in (*_CHIP_FILTERS, *_FORM_FILTERS):
+            parameters[name] = self.filters.get(name)
+        return parameters
 
     def toggled(self, name: str, value: str) -> dict[str, Any]:
         """Return the parameters with a condition added, or removed if it is on."""
         values = self.filters.get(name, ())
         if value in values:
             values = tuple(other for other in values if other != value)
+        elif name in _SEVERAL:
+            values = (*values, value)
         else:
-            if name in _SEVERAL:
-                values = (*values, value)
-            else:
-                values = (value,)
+            values = (value,)
         return {**self.parameters(), name: values}
 
     def request(self) -> Returns[Answer]:
         """Return the request, always for as many results as a page can show. Raises InvalidInput."""
-        project = self.first("project")
         where = {
-            "namespaces": (ALL,) if project is None else (project,),
+            "namespaces": (self.first("project") or ALL,),
             "filters": self._filters(),
             "limit": _MOST,
         }
         if not self.has_question:
             return ListRequest(cursor=self.cursor, **where)
-        request = SearchRequest if self.literal else RecallRequest
-        return request(query=self.text, counted=False, **where)
+        if self.literal:
+            return SearchRequest(query=self.text, counted=False, **where)
+        return RecallRequest(query=self.text, counted=False, **where)
 
     def _filters(self) -> FiltersRequest:
         tags = self.filters.get("tag", ())
@@ -172,9 +175,7 @@ async def show(visit: Visit) -> Response:
     answer = await visit.call(question.request())
     values: dict[str, Any] = {
         "question": question,
-        "groups": _groups(
-            visit, question, [item.memory for item in answer.memories], answer.searched
-        ),
+        "groups": _groups(visit, question, answer),
         "results": _shown(question, answer.memories[: question.limit]),
         "counted": len(answer.memories),
         "more": _more(visit, question, answer),
@@ -184,43 +185,41 @@ async def show(visit: Visit) -> Response:
     }
     if not is_from_script(visit.request):
         return await visit.render("search.html", **values)
-    return JSONResponse(
-        {
-            "html": await visit.fragment("search_answer.html", **values),
-            "summary": values["summary"],
-        }
-    )
+    html = await visit.fragment("search_answer.html", **values)
+    return JSONResponse({"html": html, "summary": values["summary"]})
 
 
 def _more(visit: Visit, question: Question, answer: Answer) -> tuple[str, str] | None:
     """Return the words and the address of a link to more: the rest of the ranking, then older ones of a list."""
+    parameters = question.parameters() | {"limit": _MOST}
     if len(answer.memories) > question.limit:
-        return "Show more", visit.url(
-            "search", **question.parameters(), limit=_MOST, cursor=question.cursor
-        )
+        url = visit.url("search", **parameters, cursor=question.cursor)
+        return "Show more", url
     if question.has_question or answer.cursor is None:
         return None
-    return "Older", visit.url(
-        "search", **question.parameters(), limit=_MOST, cursor=answer.cursor
-    )
+    return "Older", visit.url("search", **parameters, cursor=answer.cursor)
 
 
 def _summary(question: Question, answer: Answer) -> str:
     total = len(answer.memories)
-    count = min(len(answer.memories), question.limit)
-    by_score = question.has_question
     if not total:
-        if by_score or question.filters:
+        if question.has_question or question.filters:
             return "No memory matches."
         return "Nothing has been stored yet."
-    first, further = (
-        ("best", "a narrower question finds others")
-        if by_score
-        else ("newest", "there are older ones")
-    )
-    order = "older" if question.cursor and not by_score else first
+
+    if question.has_question:
+        first = order = "best"
+        further = "a narrower question finds others"
+    else:
+        first = "newest"
+        order = "older" if question.cursor else first
+        further = "there are older ones"
+
+    count = min(total, question.limit)
     if answer.cursor is not None:
-        return f"The {order} {count} memories; {further if count == total else 'there are more'}."
+        if count < total:
+            further = "there are more"
+        return f"The {order} {count} memories; {further}."
     if count < total:
         return f"The {order} {count} of {total} memories."
     return f"{amount(total, 'memory')}, {first} first."
@@ -231,9 +230,10 @@ def _summary(question: Question, answer: Answer) -> str:
 
 def _shown(question: Question, results: Iterable[Recalled]) -> Iterator[ResultView]:
     """Yield results with the words of the question marked, when the template reads them."""
-    words = words_of(question.text if question.has_question else "")
-    pattern = highlight_pattern(question.text) if question.has_question else None
-    return (_shown_result(item, words, pattern) for item in results)
+    text = question.text if question.has_question else ""
+    words = words_of(text)
+    pattern = highlight_pattern(text) if question.has_question else None
+    return (_shown_result(result, words, pattern) for result in results)
 
 
 def _shown_result(
@@ -243,48 +243,40 @@ def _shown_result(
     if len(text) <= _WHOLE:
         return ResultView(result, marked(text, pattern), None)
     head = line(result.memory.summary or text[:_WHOLE], words, _LINE)
-    return ResultView(
-        result, marked(head, pattern), marked(snippet(text, words, _SNIPPET), pattern)
-    )
+    body = snippet(text, words, _SNIPPET)
+    return ResultView(result, marked(head, pattern), marked(body, pattern))
 
 
 def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
     """Return a text as HTML, in which matches of the pattern are marked."""
-    parts = highlighted(text, pattern)
-    return Markup("").join(
-        Markup("<mark>{}</mark>").format(part) if matches else escape(part)
-        for part, matches in parts
-    )
+    html = Markup("")
+    for part, matches in highlighted(text, pattern):
+        if matches:
+            html += Markup("<mark>{}</mark>").format(part)
+        else:
+            html += escape(part)
+    return html
 
 
 # Chips
 
 
 def _groups(
-    visit: Visit,
-    question: Question,
-    memories: Sequence[Memory],
-    searched: Sequence[str],
+    visit: Visit, question: Question, answer: Answer
 ) -> list[tuple[str, list[Chip]]]:
-    """Return the groups of chips with counts among these memories; a searched project may have none of them."""
+    """Return the groups of chips with counts among the results; a searched project may have none of them."""
     now = datetime.now(UTC)
-    counts: Mapping[str, Counter[str]] = {
-        "project": Counter(
-            {
-                **dict.fromkeys(searched, 0),
-                **Counter(memory.namespace for memory in memories),
-            }
-        ),
-        "kind": Counter(memory.kind for memory in memories),
-        "tag": Counter(tag for memory in memories for tag in memory.tags),
-        "author": Counter(name for memory in memories for name in _writers(memory)),
-        "time": Counter(
-            name
-            for memory in memories
-            for name, age in _TIMES.items()
-            if memory.when >= now - age
-        ),
-    }
+    counts: dict[str, Counter[str]] = {name: Counter() for name in _CHIP_FILTERS}
+    counts["project"].update(dict.fromkeys(answer.searched, 0))
+    for result in answer.memories:
+        memory = result.memory
+        counts["project"][memory.namespace] += 1
+        counts["kind"][memory.kind] += 1
+        counts["tag"].update(memory.tags)
+        counts["author"].update(_writers(memory))
+        for name, age in _TIMES.items():
+            if memory.when >= now - age:
+                counts["time"][name] += 1
     return [
         (name, _chips(visit, question, name, counts[name])) for name in _CHIP_FILTERS
     ]
@@ -299,17 +291,13 @@ def _chips(
     visit: Visit, question: Question, name: str, counts: Counter[str]
 ) -> list[Chip]:
     on = question.filters.get(name, ())
-    off = [
-        value for value, _ in counts.most_common(_CHIPS + len(on)) if value not in on
-    ][:_CHIPS]
     if name == "time":
-        off = [value for value in _TIMES if value not in on]
-    return [
-        Chip(
-            value,
-            counts.get(value, 0),
-            visit.url("search", **question.toggled(name, value)),
-            value in on,
-        )
-        for value in (*on, *off)
-    ]
+        candidates = list(_TIMES)
+    else:
+        candidates = [value for value, _ in counts.most_common(_CHIPS + len(on))]
+    off = [value for value in candidates if value not in on]
+    chips = []
+    for value in (*on, *off[:_CHIPS]):
+        url = visit.url("search", **question.toggled(name, value))
+        chips.append(Chip(value, counts[value], url, value in on))
+    return chips

@@ -8,7 +8,7 @@ from folklore.http.auth import address_of
 from folklore.http.console.guard import Visitor, next_address, set_cookie
 from folklore.http.console.visit import Visit, open_page, read_form, redirection
 from folklore.http.error_responses import failure
-from folklore.http.team import Team
+from folklore.http.server_context import ServerContext
 from folklore.memory import ConsoleSessions
 
 _BAD_LINK = "This link was used before, or it is older than two minutes."
@@ -18,8 +18,8 @@ _NEW_LINK = "`folklore open` makes a new one."
 class SigningIn:
     """The pages that need no session."""
 
-    def __init__(self, team: Team, sessions: ConsoleSessions) -> None:
-        self._team = team
+    def __init__(self, server: ServerContext, sessions: ConsoleSessions) -> None:
+        self._server = server
         self._sessions = sessions
 
     async def show(self, request: Request) -> Response:
@@ -35,27 +35,25 @@ class SigningIn:
         token = form.get("token", "").strip()
         next_page = form.get("next", "")
         try:
-            caller = await self._team.authenticator.admit(
+            caller = await self._server.authenticator.caller_of(
                 token or None, address_of(request.scope)
             )
             secret = await self._sessions.begin(caller)
         except Unauthenticated as error:
-            self._team.denied(
-                self._team.app.caller, "console sign_in", error, error.reason
+            self._server.denied(
+                self._server.app.caller, "console sign_in", error, error.reason
             )
             return await self._page(request, next_page, error, status=403)
         except FolkloreError as error:
-            return await self._page(
-                request, next_page, error, status=failure(error).status_code
-            )
+            status = failure(error).status_code
+            return await self._page(request, next_page, error, status=status)
         return self._begun(request, secret, next_page)
 
     async def open(self, request: Request) -> Response:
         """Exchange a one-time link, at once if the person followed it from outside of a browser's page."""
         code = request.query_params.get("code", "")
-        if request.method == "HEAD" or "prefetch" in request.headers.get(
-            "sec-purpose", ""
-        ):
+        is_prefetch = "prefetch" in request.headers.get("sec-purpose", "")
+        if request.method == "HEAD" or is_prefetch:
             return Response(status_code=204)
         # A page of another site could sign its visitor in to an account of its own, where there are several. The file
         # that `folklore open` shows to the browser counts as another site too.
@@ -80,7 +78,7 @@ class SigningIn:
         if self._sessions.by_link_alone:
             return False
         try:
-            return await self._team.authenticator.demands_token()
+            return await self._server.authenticator.demands_token()
         except FolkloreError:  # the exchange says what is wrong
             return True
 
@@ -90,12 +88,8 @@ class SigningIn:
         except FolkloreError as error:
             return await self._page(request, "", error, status=503)
         if secret is None:
-            return await self._page(
-                request,
-                "",
-                Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK),
-                status=403,
-            )
+            bad_link = Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK)
+            return await self._page(request, "", bad_link, status=403)
         return self._begun(request, secret, request.query_params.get("next", ""))
 
     def _begun(self, request: Request, secret: str, next_page: str) -> Response:
@@ -114,9 +108,9 @@ class SigningIn:
         if self._sessions.by_link_alone:
             return open_page(request, "sign_in_by_link.html", status, error=error)
         try:
-            demanded = await self._team.authenticator.demands_token()
+            demanded = await self._server.authenticator.demands_token()
             if not demanded:
-                self._team.authenticator.require_local()
+                self._server.authenticator.check_without_token()
         except Unauthenticated as other_user:
             demanded = True
             error = error or other_user

@@ -1,10 +1,9 @@
 """Team: the visitor's own token; for the owner people, tokens and invitations; for administrators the audit log."""
 
+from collections import defaultdict
 from datetime import datetime
-from itertools import groupby
 from typing import Any
 from urllib.parse import urlsplit
-from uuid import UUID
 
 from starlette.responses import Response
 
@@ -27,7 +26,8 @@ from folklore.model import Token
 # Entries of the audit log on a page.
 _ENTRIES = 50
 _BACK = "Go back to the page Team."
-# Periods in the form of the audit log.
+# Inputs of the form of the audit log, and the periods in it.
+_FILTERS = ("project", "person", "action", "since", "denied")
 _PERIODS = {
     "": "any time",
     "24h": "the last 24 hours",
@@ -39,18 +39,15 @@ _PERIODS = {
 async def show(visit: Visit) -> Response:
     """Show the visitor's own token, and to the owner the people and their tokens."""
     every = visit.query.get("all") == "1"
+    tokens: tuple[Token, ...] = ()
     if visit.is_owner:
         tokens = await visit.call(ListTokensRequest(all=every))
-    else:
-        tokens = ()
-    people = {
-        principal: list(group)
-        for principal, group in groupby(tokens, lambda token: token.principal)
-    }
-    caller = await visit.call(CallerRequest())
+    people = defaultdict[str, list[Token]](list)
+    for token in tokens:
+        people[token.principal].append(token)
     return await visit.render(
         "team.html",
-        own=caller,
+        own=await visit.call(CallerRequest()),
         people=people,
         every=every,
         state=_state,
@@ -61,11 +58,11 @@ async def show(visit: Visit) -> Response:
 
 async def create(visit: Visit) -> Response:
     """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
-    owner = visit.form.get("owner") == "1"
-    home = _given(visit, "home")
-    agent = _given(visit, "agent")
     request = CreateTokenRequest(
-        **_asked(visit), owner=owner, namespace=home, agent=agent
+        **_common_values(visit),
+        owner=visit.form.get("owner") == "1",
+        namespace=_value(visit, "home"),
+        agent=_value(visit, "agent"),
     )
     created = await visit.call(request)
     return await visit.render(
@@ -75,15 +72,16 @@ async def create(visit: Visit) -> Response:
 
 async def invite(visit: Visit) -> Response:
     """Create an invitation, and show its code once."""
-    within = _given(visit, "within") or "3d"
-    invitation = await visit.call(InviteRequest(**_asked(visit), within=within))
+    within = _value(visit, "within") or "3d"
+    invitation = await visit.call(InviteRequest(**_common_values(visit), within=within))
     line = f"FOLKLORE_INVITATION={invitation.code} folklore join {_own_address(visit)}"
-    values: dict[str, Any] = {
-        "invitation": invitation,
-        "line": line,
-        "install": pip_install(),
-    }
-    return await visit.render("team_secret.html", created=None, **values)
+    return await visit.render(
+        "team_secret.html",
+        created=None,
+        invitation=invitation,
+        line=line,
+        install=pip_install(),
+    )
 
 
 async def show_again(visit: Visit) -> Response:
@@ -92,13 +90,22 @@ async def show_again(visit: Visit) -> Response:
 
 
 async def confirm_revoke(visit: Visit) -> Response:
-    """Show which tokens would be revoked."""
-    ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
-    tokens = await visit.call(ListTokensRequest(principal=principal))
-    return await visit.render(
-        "team_revoke.html",
-        tokens=[token for token in tokens if not ids or token.id in ids],
-    )
+    """Show which tokens would be revoked: one, or all of a person. Raises InvalidInput."""
+    id_ = visit.query.get("id", "")
+    person = visit.query.get("person", "")
+    if bool(id_) == bool(person):
+        raise InvalidInput(
+            "id",
+            "give a token or a person, one of the two.",
+            hint="Choose a token on the page Team.",
+        )
+    if id_:
+        wanted = id_of(id_, "id", _BACK)
+        tokens = await visit.call(ListTokensRequest())
+        tokens = tuple(token for token in tokens if token.id == wanted)
+    else:
+        tokens = await visit.call(ListTokensRequest(principal=person))
+    return await visit.render("team_revoke.html", tokens=tokens)
 
 
 async def revoke(visit: Visit) -> Response:
@@ -113,28 +120,25 @@ async def show_audit(visit: Visit) -> Response:
     query = visit.query
     cursor = query.get("after", "")
     # An empty list of namespaces is an error, since it is often a mistake; the default means all.
-    scope = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
-    entries = await visit.call(
-        AuditRequest(
-            **scope,
-            principal=query.get("person") or None,
-            denied=query.get("denied") == "1",
-            action=query.get("action") or None,
-            since=query.get("since") or None,
-            after=id_of(cursor, "cursor", _BACK) if cursor else None,
-            limit=_ENTRIES + 1,
-        )
+    namespaces = _audited(visit)
+    scope = {"namespaces": namespaces} if namespaces else {}
+    request = AuditRequest(
+        **scope,
+        principal=query.get("person") or None,
+        denied=query.get("denied") == "1",
+        action=query.get("action") or None,
+        since=query.get("since") or None,
+        after=id_of(cursor, "cursor", _BACK) if cursor else None,
+        limit=_ENTRIES + 1,
     )
-    filters = {
-        name: query.get(name, "")
-        for name in ("project", "person", "action", "since", "denied")
-    }
+    entries = await visit.call(request)
+    page = entries[:_ENTRIES]
     return await visit.render(
         "team_audit.html",
-        entries=entries[:_ENTRIES],
-        more=entries[_ENTRIES - 1].id if len(entries) > _ENTRIES else None,
+        entries=page,
+        more=page[-1].id if len(entries) > _ENTRIES else None,
         later=bool(cursor),
-        filters=filters,
+        filters={name: query.get(name, "") for name in _FILTERS},
         actions=WRITES,
         periods=_PERIODS,
     )
@@ -147,7 +151,9 @@ def _state(token: Token, now: datetime) -> str:
     ends = token.invited_until or token.expires_at
     if ends is not None and ends <= now:
         return "expired"
-    return "valid" if token.invited_until is None else "invited"
+    if token.invited_until is not None:
+        return "invited"
+    return "valid"
 
 
 def _administered(visit: Visit) -> tuple[str, ...]:
@@ -173,32 +179,19 @@ def _audited(visit: Visit) -> tuple[str, ...]:
     return _administered(visit)
 
 
-def _given(visit: Visit, name: str) -> str | None:
+def _value(visit: Visit, name: str) -> str | None:
+    """Return the text of an input; None without one."""
     return visit.form.get(name, "").strip() or None
 
 
-def _asked(visit: Visit) -> dict[str, Any]:
+def _common_values(visit: Visit) -> dict[str, Any]:
     """Return what the forms of a token and of an invitation have in common."""
-    lines = map(str.strip, visit.form.get("grants", "").splitlines())
-    expires = _given(visit, "expires") or TOKEN_PERIOD
+    grants = [line.strip() for line in visit.form.get("grants", "").splitlines()]
     return {
         "name": visit.form.get("name", ""),
-        "grants": tuple(filter(None, lines)),
-        "expires": expires,
+        "grants": tuple(grant for grant in grants if grant),
+        "expires": _value(visit, "expires") or TOKEN_PERIOD,
     }
-
-
-def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
-    """Return the token or the principal that an address names. Raises InvalidInput."""
-    if bool(id_) == bool(principal):
-        raise InvalidInput(
-            "id",
-            "give a token or a person, one of the two.",
-            hint="Choose a token on the page Team.",
-        )
-    if id_:
-        return ((id_of(id_, "id", _BACK),), None)
-    return ((), principal)
 
 
 def _own_address(visit: Visit) -> str:
@@ -206,7 +199,8 @@ def _own_address(visit: Visit) -> str:
 
     The guard has compared the origin with the host. The prefix is in the address of the page with the form.
     """
-    headers = visit.request.headers
-    path = urlsplit(headers.get("referer", "")).path
-    prefix = path.removesuffix("/team") if path.endswith("/team") else ""
-    return f"{headers['origin']}{prefix}"
+    origin: str = visit.request.headers["origin"]
+    path = urlsplit(visit.request.headers.get("referer", "")).path
+    if not path.endswith("/team"):
+        return origin
+    return origin + path.removesuffix("/team")

@@ -1,6 +1,7 @@
 """Page Why: the steps that led to the answer of a question, and the effect of other weights."""
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
@@ -22,6 +23,7 @@ from folklore.ranking.weights import Ranking, numbers_of
 
 _LIMIT = 10
 _MOST = 30
+_MOST_WEIGHT = 100
 _DIVERSITY = "mmr_lambda"
 # The numbers that have a slider: name, greatest value, meaning.
 SLIDERS: Sequence[tuple[str, float, str]] = (
@@ -75,41 +77,53 @@ async def show(visit: Visit) -> Response:
     project = visit.query.get("project", "").strip()
     preset = visit.query.get("preset", "") or "balanced"
     presets = await visit.call(ListPresetsRequest())
-    texts = {name: visit.query.get(name, "").strip() for name, _, _ in SLIDERS}
-    weights = {
-        name: _number(text, name, 0, 100) for name, text in texts.items() if text
-    }
+    weights = _weights(visit)
+    explanation: Explanation | None = None
+    rows: list[Row] = []
     if question:
         explanation = await _explained(visit, question, project, preset, weights)
-    else:
-        explanation = None
-    candidates, rows = (
-        ([], [])
-        if explanation is None
-        else (explanation.candidates, _rows(explanation))
-    )
-    numbers = dict(weights)
-    setting: Mapping[str, object] = weights
-    for item in presets:
-        if item.name == preset:
-            numbers = {**item.numbers, **weights}
-            setting = {**item.setting, **weights}
+        rows = _rows(explanation)
+
+    numbers: Mapping[str, float] = {}
+    setting: Mapping[str, object] = {}
+    for known in presets:
+        if known.name == preset:
+            numbers = known.numbers
+            setting = known.setting
     return await visit.render(
         "why_answer.html" if visit.query.get("part") else "why.html",
         question=question,
         project=project,
         preset=preset,
         presets=presets,
-        sliders=[
-            Slider(name, label, numbers.get(name, 0.0), most, name in weights)
-            for name, most, label in SLIDERS
-        ],
+        sliders=_sliders(numbers, weights),
         changed=weights,
-        setting=_lines_of_settings(setting),
+        setting=_lines_of_settings({**setting, **weights}),
         explanation=explanation,
-        texts={item.memory.id: item.memory for item in candidates},
+        texts={row.candidate.memory.id: row.candidate.memory for row in rows},
         rows=rows,
     )
+
+
+def _weights(visit: Visit) -> dict[str, float]:
+    """Return the numbers that the address states. Raises InvalidInput."""
+    weights = {}
+    for name, _, _ in SLIDERS:
+        text = visit.query.get(name, "").strip()
+        if text:
+            weights[name] = _weight(text, name)
+    return weights
+
+
+def _sliders(
+    numbers: Mapping[str, float], weights: Mapping[str, float]
+) -> list[Slider]:
+    """Return the sliders at the numbers of a preset, or where the address moved them."""
+    sliders = []
+    for name, most, label in SLIDERS:
+        value = weights.get(name, numbers.get(name, 0.0))
+        sliders.append(Slider(name, label, value, most, name in weights))
+    return sliders
 
 
 def _lines_of_settings(setting: Mapping[str, object]) -> str:
@@ -120,12 +134,11 @@ def _lines_of_settings(setting: Mapping[str, object]) -> str:
 
 
 async def _explained(
-    visit: Visit, question: str, project: str, preset: str, knobs: Mapping[str, float]
+    visit: Visit, question: str, project: str, preset: str, numbers: Mapping[str, float]
 ) -> Explanation:
-    weights = {name: value for name, value in knobs.items() if name != _DIVERSITY}
-    ranking = RankingRequest(
-        preset=preset, weights=weights, mmr_lambda=knobs.get(_DIVERSITY)
-    )
+    weights = dict(numbers)
+    mmr_lambda = weights.pop(_DIVERSITY, None)
+    ranking = RankingRequest(preset=preset, weights=weights, mmr_lambda=mmr_lambda)
     limit = number_of(visit.query.get("limit") or str(_LIMIT), "limit", 1, _MOST)
     request = ExplainRequest(
         query=question, namespaces=(project or ALL,), limit=limit, ranking=ranking
@@ -133,25 +146,26 @@ async def _explained(
     return await visit.call(request)
 
 
-def _number(text: str, field: str, least: float, most: float) -> float:
+def _weight(text: str, name: str) -> float:
     try:
         value = float(text)
     except ValueError:
         value = float("nan")
-    if not least <= value <= most:
-        raise InvalidInput(field, f"must be a number from {least:g} to {most:g}.")
+    if not 0 <= value <= _MOST_WEIGHT:
+        raise InvalidInput(name, f"must be a number from 0 to {_MOST_WEIGHT}.")
     return value
 
 
 def _rows(explanation: Explanation) -> list[Row]:
-    ranks: dict[UUID, dict[str, int]] = {}
+    ranks = defaultdict[UUID, dict[str, int]](dict)
     for branch in explanation.branches:
         for hit in branch.hits:
-            ranks.setdefault(hit.id, {})[branch.branch] = hit.rank
-    most = max((item.relevance for item in explanation.candidates), default=0.0) or 1.0
+            ranks[hit.id][branch.branch] = hit.rank
+    candidates = explanation.candidates
+    most = max((candidate.relevance for candidate in candidates), default=0.0) or 1.0
     return [
-        Row(item, _bars(item, most), ranks.get(item.memory.id, {}))
-        for item in explanation.candidates
+        Row(candidate, _bars(candidate, most), ranks[candidate.memory.id])
+        for candidate in candidates
     ]
 
 

@@ -1,4 +1,4 @@
-"""The service that all listeners share: each request runs as the caller whom its listener admitted."""
+"""What all requests to one server share: each runs as the caller whom its listener admitted."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from folklore import memory
 from folklore.app import App
@@ -23,44 +23,45 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Team:
-    """The service, the authenticator, the denial log, and the watch over streams of one application."""
+class ServerContext:
+    """The service, the authenticator, the denial log, and the watch over streams of one server."""
 
     app: App
     service: Service
     denials: DenialLog
     watch: TokenWatch
     issuer: Issuer | None
-    require_local: Callable[[], None]
+    check_without_token: Callable[[], None]
 
     @classmethod
     def of(
         cls,
         app: App,
         issuer: Issuer | None = None,
-        require_local: Callable[[], None] = lambda: None,
+        check_without_token: Callable[[], None] = lambda: None,
         own_namespace: str | None = None,
-    ) -> Team:
+    ) -> ServerContext:
         """Make one over a running (or starting) application; the caller closes both.
 
-        `require_local` is that of the authenticator, `own_namespace` that of RequestFacts.
+        `check_without_token` is that of the authenticator, `own_namespace` that of RequestFacts.
         """
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
                 return
             context = await app.memory()
-            name = denial.namespace
-            namespaces = [] if name is None else await context.namespaces.find([name])
-            place = namespaces[0].id if namespaces else NOWHERE
-            values: dict[str, Any] = {
-                "outcome": denial.outcome,
-                "detail": denial.detail,
-                "now": at,
-                "amount": count,
-            }
+            namespace_id = NOWHERE
+            if denial.namespace is not None:
+                for namespace in await context.namespaces.find([denial.namespace]):
+                    namespace_id = namespace.id
             entry = audit_entry(
-                denial.action, caller=denial.caller, namespace=place, **values
+                denial.action,
+                caller=denial.caller,
+                namespace=namespace_id,
+                outcome=denial.outcome,
+                detail=denial.detail,
+                now=at,
+                amount=count,
             )
             await context.database.rows("audit/insert", **entry)
 
@@ -73,7 +74,7 @@ class Team:
         whole = Memory(app.open, lambda: app.usage, denied)
         service = Service(whole, facts.current, current_caller, facts.namespace)
         watch = TokenWatch(app.memory, app.now)
-        return cls(app, service, denials, watch, issuer, require_local)
+        return cls(app, service, denials, watch, issuer, check_without_token)
 
     @cached_property
     def authenticator(self) -> TokenAuthenticator:
@@ -84,7 +85,7 @@ class Team:
             local=lambda: self.app.caller,
             now=self.app.now,
             issuer=self.issuer,
-            require_local=self.require_local,
+            check_without_token=self.check_without_token,
         )
 
     def denied(
