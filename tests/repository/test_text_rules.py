@@ -66,7 +66,7 @@ NOT_MEASURED: Mapping[str, str] = {
     "folklore_import.recognition": "names of lists in the beginning of a file",
     "client.bridge": "headers that the SDK wrote",
     "cli.ids": "one word of a command",
-    "cli.output": "applies text/query/highlight, and splits at white space",
+    "cli.memory_output": "applies text/query/highlight, and splits at white space",
     "cli.screen.echo": "one pattern without repetition of what others hold",
     "folklore_import.claude_projects._directories_in": "128 KiB of a file, a value of at most 4,096 bytes",
     "client.assistants": "the settings of assistants on the user's own machine",

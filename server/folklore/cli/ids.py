@@ -53,7 +53,7 @@ def call_with_ids(
 def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
     """Return the ids that these texts name. Raises InvalidInput, NotFound."""
     parsed = [_parsed(ctx, text) for text in texts]
-    whole = tuple(item for item in parsed if isinstance(item, UUID))
+    whole = tuple(id_ for id_ in parsed if isinstance(id_, UUID))
     if len(whole) == len(parsed):  # which needs no database
         return whole
     return with_operations(
@@ -63,26 +63,24 @@ def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
 
 def _parsed(ctx: click.Context, text: str) -> UUID | str:
     """Return an id, or the end of one. Raises InvalidInput."""
-    if _NUMBER.fullmatch(text):
-        listed = last_list(ctx)
-        if int(text) <= len(listed):
-            return listed[int(text) - 1]
-        if listed:
-            size = f"has {len(listed)} entries"
-        else:
-            size = "is empty, or was printed hours ago"
-        raise InvalidInput(
-            "ID", f"{text} is a number in the last list, which {size}.", hint=_HELP
-        )
-    return id_or_ending(text, "ID", _HELP)
+    if not _NUMBER.fullmatch(text):
+        return id_or_ending(text, "ID", _HELP)
+    listed = last_list(ctx)
+    if int(text) <= len(listed):
+        return listed[int(text) - 1]
+    problem = "is empty, or was printed hours ago"
+    if listed:
+        problem = f"has {len(listed)} entries"
+    raise InvalidInput(
+        "ID", f"{text} is a number in the last list, which {problem}.", hint=_HELP
+    )
 
 
 def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
     """Keep a printed list of this terminal, for the numbers in the next commands; a home without room keeps none."""
     path = _path(ctx)
-    lists = _lists(path) | {
-        _terminal(): {"at": time.time(), "ids": [str(id_) for id_ in ids]}
-    }
+    lists = _lists(path)
+    lists[_terminal()] = {"at": time.time(), "ids": [str(id_) for id_ in ids]}
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         draft = path.with_suffix(f".{os.getpid()}")
@@ -93,18 +91,20 @@ def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
 def last_list(ctx: click.Context) -> list[UUID]:
     """Return the ids of the last list that was printed on this terminal."""
     with suppress(ValueError, TypeError, KeyError, AttributeError):
-        return [UUID(text) for text in _lists(_path(ctx))[_terminal()]["ids"]]
+        entry = _lists(_path(ctx))[_terminal()]
+        return [UUID(text) for text in entry["ids"]]
     return []
 
 
 def _lists(path: Path) -> dict[str, Any]:
     """Return the lists by terminal, without those of long ago."""
-    with suppress(OSError, ValueError):
-        read = json.loads(path.read_text(encoding="utf-8"))
-        if isinstance(read, dict):
-            return {name: entry for name, entry in read.items() if _is_recent(entry)}
+    try:
+        lists = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
         return {}
-    return {}
+    if not isinstance(lists, dict):
+        return {}
+    return {terminal: entry for terminal, entry in lists.items() if _is_recent(entry)}
 
 
 def _is_recent(entry: Any) -> bool:

@@ -8,6 +8,7 @@ import functools
 import json
 import re
 import sys
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar, get_args
@@ -73,20 +74,26 @@ def named(_ctx: click.Context, option: click.Parameter, value: Any) -> Any:
 
     A variable of the shell may be unset, and without the option the command would concern more.
     """
-    for text in value if isinstance(value, tuple) else (value,):
+    texts = value if isinstance(value, tuple) else [value]
+    for text in texts:
         _refuse_nothing(option.opts[-1], text)
     return value
 
 
 def _refuse_nothing(option: str, value: object) -> None:
-    if isinstance(value, str) and is_nothing(value):
-        what = f"{value.strip()!r} is no name" if value.strip() else "is empty"
-        raise InvalidInput(option, f"{what}.", hint="Leave it out, or give a name.")
+    if not isinstance(value, str) or not is_nothing(value):
+        return
+    problem = "is empty."
+    if value.strip():
+        problem = f"{value.strip()!r} is no name."
+    raise InvalidInput(option, problem, hint="Leave it out, or give a name.")
 
 
 def _separately(ctx: click.Context, option: click.Parameter, value: Any) -> Any:
     """Return the values of a repeatable option, which may also be given in one text: `--tag a,b`."""
-    texts = [each for text in value for each in entries_of(text, blanks=False) or [""]]
+    texts: list[str] = []
+    for text in value:
+        texts += entries_of(text, blanks=False) or [""]
     return named(ctx, option, tuple(texts))
 
 
@@ -106,26 +113,24 @@ class TextCommand(click.Command):
             raise click.UsageError(f"{error.format_message()} {hint}", ctx) from None
         for name, value in ctx.params.items():
             if isinstance(value, tuple):
-                ctx.params[name] = tuple(texts.get(each, each) for each in value)
+                ctx.params[name] = tuple(texts.get(text, text) for text in value)
         return rest
 
     def _with_marks(
         self, ctx: click.Context, args: Sequence[str], texts: dict[str, str]
     ) -> list[str]:
         """Return the arguments with a mark in place of each text that begins with a dash; no argument has a NUL."""
-        with_value = {
-            flag
-            for option in self.get_params(ctx)
-            if isinstance(option, click.Option) and not option.is_flag
-            for flag in option.opts
-        }
+        with_value = set[str]()
+        for option in self.get_params(ctx):
+            if isinstance(option, click.Option) and not option.is_flag:
+                with_value.update(option.opts)
         marked: list[str] = []
-        for place, argument in enumerate(args):
+        for index, argument in enumerate(args):
             if argument == "--":
-                return marked + list(args[place:])
-            is_value = place > 0 and args[place - 1] in with_value
+                return marked + list(args[index:])
+            is_value = index > 0 and args[index - 1] in with_value
             if not is_value and _TEXT_WITH_DASH.match(argument):
-                mark = f"\0{place}"
+                mark = f"\0{index}"
                 texts[mark] = argument
                 argument = mark
             marked.append(argument)
@@ -246,13 +251,12 @@ def _collected(
     def decorate(command: Command) -> Command:
         @functools.wraps(command)
         def collected(*arguments: Any, **values: Any) -> Any:
-            options = {name: values.pop(name) for name in names}
-            values[into] = {
-                name: value
-                for name, value in options.items()
-                if value not in (None, ())
-            }
-            return command(*arguments, **values)
+            collection = {}
+            for name in names:
+                value = values.pop(name)
+                if value not in (None, ()):
+                    collection[name] = value
+            return command(*arguments, **values, **{into: collection})
 
         for _, option in reversed(options):
             option(collected)
@@ -277,19 +281,21 @@ def _pairs_option(flag: str, about: str) -> tuple[str, Option]:
     )
 
 
-_OTHER_FIELDS = [
-    name
-    for name in CHANGEABLE
-    if name != "content" and FIELDS[name].stated and not FIELDS[name].option
-]
-_FIELDS = [
-    *(
-        (name, _field_option(name, field))
-        for name, field in FIELDS.items()
-        if field.option is not None
-    ),
-    _pairs_option("--field", f"Another field: {', '.join(_OTHER_FIELDS)}."),
-]
+def _field_options() -> list[tuple[str, Option]]:
+    """Return the options of the fields of a memory: its own for some, one in common for the others."""
+    options = []
+    others = []
+    for name, field in FIELDS.items():
+        if field.option is not None:
+            options.append((name, _field_option(name, field)))
+    for name in CHANGEABLE:
+        if name != "content" and FIELDS[name].stated and not FIELDS[name].option:
+            others.append(name)
+    common = _pairs_option("--field", f"Another field: {', '.join(others)}.")
+    return [*options, common]
+
+
+_FIELDS = _field_options()
 
 _TIME_HELP = (
     'Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.'
@@ -353,6 +359,9 @@ _RANKING = [
     ),
 ]
 
+# Those of the numbers that are no weight.
+_RANKING_FIELDS = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
+
 field_options = _collected("fields", _FIELDS)
 filter_options = _collected("filters", _FILTERS)
 ranking_options = _collected("ranking", _RANKING)
@@ -374,61 +383,68 @@ def filters_from(options: Values) -> FiltersRequest:
     """Return the filters of these options. Raises InvalidInput."""
     values = dict(options)
     pairs: Pairs = values.pop("filter_values", ())
-    others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
-    for name, value in others:
-        _refuse_nothing(f"--filter {name}", value)
+    of_metadata = []
+    others = []
+    for name, value in pairs:
+        if name.startswith(_METADATA):
+            of_metadata.append((name.removeprefix(_METADATA), value))
+        else:
+            _refuse_nothing(f"--filter {name}", value)
+            others.append((name, value))
+
     for name, value in _gathered("--filter", others, FiltersRequest).items():
-        values[name] = (
-            [*values.get(name, ()), *value] if isinstance(value, list) else value
-        )
-        if name == "metadata":
+        if isinstance(value, list):
+            values[name] = [*values.get(name, ()), *value]
+        elif name == "metadata":
             values[name] = _json(name, value)
-    if alternatives := _metadata_values(pairs):
-        values["metadata"] = values.get("metadata", {}) | {
-            key: {"in": texts} for key, texts in alternatives.items()
-        }
+        else:
+            values[name] = value
+    if of_metadata:
+        values.setdefault("metadata", {})
+        for key, alternatives in _alternatives(of_metadata).items():
+            values["metadata"][key] = {"in": alternatives}
     return _checked("--filter", FiltersRequest, values)
 
 
-def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
-    """Return the values of `metadata.KEY=VALUE` by key: a text, and the number or truth value that it is in JSON."""
-    values: dict[str, list[object]] = {}
-    for name, text in pairs:
-        if name.startswith(_METADATA):
-            texts = values.setdefault(name.removeprefix(_METADATA), [])
-            texts.append(text)
-            with suppress(ValueError):
-                texts += [
-                    read
-                    for read in [json.loads(text)]
-                    if isinstance(read, bool | int | float)
-                ]
+def _alternatives(pairs: Pairs) -> dict[str, list[object]]:
+    """Return the values of each key: a text, and the number or truth value that it is in JSON."""
+    values = defaultdict[str, list[object]](list)
+    for key, text in pairs:
+        values[key].append(text)
+        with suppress(ValueError):
+            value = json.loads(text)
+            if isinstance(value, bool | int | float):
+                values[key].append(value)
     return values
 
 
 def ranking_from(options: Values) -> RankingRequest:
     """Return the ranking of these options. Raises InvalidInput."""
     values = dict(options)
-    pairs = values.pop("ranking_values", ())
-    fields = ("mmr_lambda", "reflections", "expand", "hops", "least_strength")
-    values |= _gathered(
-        "--ranking", [pair for pair in pairs if pair[0] in fields], RankingRequest
-    )
-    if vector := values.pop("vector", None):
-        read = _json("--embedding", vector.read())
+    weights = {}
+    others = []
+    for name, value in values.pop("ranking_values", ()):
+        if name in _RANKING_FIELDS:
+            others.append((name, value))
+        else:
+            weights[name] = value
+    values |= _gathered("--ranking", others, RankingRequest)
+    values["weights"] = weights
+    if file := values.pop("vector", None):
+        read = _json("--embedding", file.read())
         if not isinstance(read, dict) or read.keys() != {"model", "vector"}:
             raise InvalidInput(
                 "--embedding", "must be a file with a JSON object of model and vector."
             )
-        values |= {"embedding": read["vector"], "embedding_model": read["model"]}
-    values["weights"] = {name: value for name, value in pairs if name not in fields}
+        values["embedding"] = read["vector"]
+        values["embedding_model"] = read["model"]
     return _checked("--ranking", RankingRequest, values)
 
 
 def fields_from(options: Values) -> Values:
     """Return the declared fields of these options. Raises InvalidInput that names the first wrong one."""
-    values = {name: value for name, value in options.items() if name != "field_values"}
-    others = _gathered("--field", options.get("field_values", ()), Changes)
+    values = dict(options)
+    others = _gathered("--field", values.pop("field_values", ()), Changes)
     if "content" in others:
         raise InvalidInput(
             "--field",
@@ -436,8 +452,12 @@ def fields_from(options: Values) -> Values:
             hint="Give it as TEXT: folklore store TEXT.",
         )
     for name, value in others.items():
-        values[name] = _json(name, value) if FIELDS[name].type == "json" else value
-    return {name: getattr(changes_from(values), name) for name in values}
+        if FIELDS[name].type == "json":
+            values[name] = _json(name, value)
+        else:
+            values[name] = value
+    changes = changes_from(values)
+    return {name: getattr(changes, name) for name in values}
 
 
 def changes_from(values: Mapping[str, Any], hint: str | None = None) -> Changes:
@@ -458,9 +478,9 @@ def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, 
             raise InvalidInput(
                 option, f"{name[:60]!r} does not exist.", hint=f"Use one of {fields}."
             )
-        if isinstance(
-            request.model_fields[name].get_default(call_default_factory=True), tuple
-        ):
+        field = request.model_fields[name]
+        default = field.get_default(call_default_factory=True)
+        if isinstance(default, tuple):
             values.setdefault(name, []).append(value)
         elif name in values:
             raise InvalidInput(option, f"{name} is given twice.", hint="Give it once.")

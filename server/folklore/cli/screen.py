@@ -9,12 +9,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from math import ceil
 
 import click
 
 from folklore.errors import FolkloreError, InvalidInput
 
-_INDENT = re.compile(r"\s*")
 _TOKENS = re.compile(r"\s+|\S+")
 # Everything that may act on a terminal, and marks that reorder text. Line breaks and tabs stay.
 _CONTROLS = re.compile(
@@ -93,18 +93,20 @@ def wrapped(text: str, width: int) -> Iterator[str]:
         if cells(line) <= width:
             yield line
             continue
-        match = _INDENT.match(line)
-        indent = "" if match is None or cells(match[0]) > width // 2 else match[0]
-        if line.isascii():
-            yield from textwrap.wrap(
-                line,
-                width,
-                subsequent_indent=indent,
-                break_long_words=False,
-                break_on_hyphens=False,
-            ) or [""]
-        else:
+        indent = line[: len(line) - len(line.lstrip())]
+        if cells(indent) > width // 2:
+            indent = ""
+        if not line.isascii():
             yield from _folded(line, width, indent)
+            continue
+        lines = textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=indent,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        yield from lines or [""]
 
 
 def _folded(text: str, width: int, indent: str) -> Iterator[str]:
@@ -126,8 +128,8 @@ def _folded(text: str, width: int, indent: str) -> Iterator[str]:
                 used = cells(indent)
                 if part.isspace():
                     continue
-            line = line + part
-            used = used + size
+            line += part
+            used += size
     if line.strip():
         yield line.rstrip()
 
@@ -168,9 +170,8 @@ def confirm(question: str) -> None:
 
 def print_error(text: str) -> None:
     """Print a text on stderr, folded to the width of a terminal."""
-    for line in (
-        wrapped(visible(text), columns()) if sys.stderr.isatty() else [visible(text)]
-    ):
+    text = visible(text)
+    for line in wrapped(text, columns()) if sys.stderr.isatty() else [text]:
         click.echo(line, err=True)
 
 
@@ -187,12 +188,20 @@ def paged() -> Iterator[None]:
         yield
     finally:
         _page = None
-        text = "".join(printed)
-        width, height = shutil.get_terminal_size((100, 24))
-        if sum(max(-(-cells(line) // width), 1) for line in text.splitlines()) < height:
-            click.echo(text, nl=False)
-        else:  # LESS may switch styles off
-            show_page(text.removesuffix("\n"), None if "LESS" in os.environ else True)
+        _show("".join(printed))
+
+
+def _show(text: str) -> None:
+    """Print a text, by a pager if it is longer than the terminal."""
+    width, height = shutil.get_terminal_size((100, 24))
+    lines = 0
+    for line in text.splitlines():
+        lines += max(ceil(cells(line) / width), 1)
+    if lines < height:
+        click.echo(text, nl=False)
+    else:
+        keeps_styles = None if "LESS" in os.environ else True  # which LESS may remove
+        show_page(text.removesuffix("\n"), keeps_styles)
 
 
 class Progress:

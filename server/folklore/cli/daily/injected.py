@@ -1,8 +1,10 @@
 """`folklore injected` and `folklore pause`: what hooks gave to assistants, and silence for a while."""
 
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
+from uuid import UUID
 
 import click
 
@@ -36,33 +38,23 @@ def injected(ctx: click.Context, /, **options: Any) -> None:
     """Show what hooks injected into the sessions of your assistants: the text as it was given, tokens, later use."""
     texts = call(ctx, InjectedRequest(**options))
     zone = zone_of(ctx)
-    print_either(
-        {"injected": [_row(text, zone) for text in texts]},
-        lambda: _print(ctx, texts, zone),
-    )
+    rows = [_row(text, zone) for text in texts]
+    print_either({"injected": rows}, lambda: _print(ctx, texts, zone))
 
 
 def _print(ctx: click.Context, texts: Sequence[InjectedText], zone: tzinfo) -> None:
     if not texts:
         print_line("Nothing was injected that matches.")
-    sessions: dict[tuple[str, str], list[InjectedText]] = {}
+    sessions = defaultdict[tuple[str, str], list[InjectedText]](list)
     for text in texts:
-        sessions.setdefault((text.session, text.author), []).append(text)
-    for (session, author), injected_texts in sessions.items():
-        print_line(
-            f"session {session} of {author}: {_summary(injected_texts)}", bold=True
-        )
-        for text in injected_texts:
+        sessions[text.session, text.author].append(text)
+    listed: list[UUID] = []
+    for (session, author), of_session in sessions.items():
+        print_line(f"session {session} of {author}: {_summary(of_session)}", bold=True)
+        for text in of_session:
+            listed += [memory.id for memory in text.memories]
             _print_text(text, zone)
-    keep_list(
-        ctx,
-        [
-            memory.id
-            for texts in sessions.values()
-            for text in texts
-            for memory in text.memories
-        ],
-    )
+    keep_list(ctx, listed)
 
 
 @click.command()
@@ -85,43 +77,43 @@ def pause(ctx: click.Context, /, **options: Any) -> None:
     An assistant's tools work as before.
     """
     paused = call(ctx, PauseRequest(**options))
-    if paused.session is None:
-        where = "in every session"
-    else:
+    where = "in every session"
+    if paused.session is not None:
         where = f"in session {paused.session}"
+    until = "no more"
     if options["minutes"]:
         until = f"until {absolute_time(paused.until, zone_of(ctx))}"
-    else:
-        until = "no more"
     value = {"until": paused.until.isoformat(), "session": paused.session}
     print_either(value, f"Hooks are silent {where} {until}.")
 
 
 def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:
-    rows = [
-        without_nulls(row_of(memory, "id namespace tokens used used_at", zone))
-        for memory in text.memories
-    ]
-    return row_of(text, "id at session author event text tokens", zone) | {
-        "memories": rows
-    }
+    row = row_of(text, "id at session author event text tokens", zone)
+    memories = []
+    for memory in text.memories:
+        values = row_of(memory, "id namespace tokens used used_at", zone)
+        memories.append(without_nulls(values))
+    row["memories"] = memories
+    return row
 
 
 def _summary(texts: Sequence[InjectedText]) -> str:
-    memories = [memory for text in texts for memory in text.memories]
-    used = sum(memory.used is not None for memory in memories)
-    return f"{amount(len(memories), 'note')}, {sum(text.tokens for text in texts):,} tokens, {used} used"
+    notes = 0
+    tokens = 0
+    used = 0
+    for text in texts:
+        notes += len(text.memories)
+        tokens += text.tokens
+        used += sum(memory.used is not None for memory in text.memories)
+    return f"{amount(notes, 'note')}, {tokens:,} tokens, {used} used"
 
 
 def _print_text(text: InjectedText, zone: tzinfo) -> None:
-    print_line(
-        f"{time_text(text.at, zone)}, {text.event}, {text.tokens:,} tokens", dim=True
-    )
+    when = time_text(text.at, zone)
+    print_line(f"{when}, {text.event}, {text.tokens:,} tokens", dim=True)
     print_line(text.text)
     for memory in text.memories:
         if memory.used_at is not None:
-            print_line(
-                f"{memory.id}: {memory.used} {time_text(memory.used_at, zone)}",
-                fg="green",
-            )
+            when = time_text(memory.used_at, zone)
+            print_line(f"{memory.id}: {memory.used} {when}", fg="green")
     print_line()

@@ -89,7 +89,8 @@ def _page_to(address: str, folder: Path) -> Path:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for page in folder.glob(f"{_PREFIX}*.html"):
         with suppress(OSError):  # another command removes it too
-            if time.time() - page.stat().st_mtime > _KEPT_SECONDS:
+            age = time.time() - page.stat().st_mtime
+            if age > _KEPT_SECONDS:
                 page.unlink()
     descriptor, path = tempfile.mkstemp(".html", _PREFIX, folder)  # with mode 0600
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -99,7 +100,8 @@ def _page_to(address: str, folder: Path) -> Path:
 
 def _local_console(ctx: click.Context, settings: Settings) -> str:
     """Return the address of the console of the user's server. Raises Unavailable."""
-    if (local := local_server(ctx, settings)) is None:
+    local = local_server(ctx, settings)
+    if local is None:
         hint = "Run `folklore serve --http`, then `folklore open --server http://127.0.0.1:8765`."
         raise Unavailable(
             "Here each command has a server of its own, and none stays for a browser.",
@@ -108,6 +110,7 @@ def _local_console(ctx: click.Context, settings: Settings) -> str:
 
     async def opened() -> str:
         async with HttpClient(settings, local) as client:
-            return str((await client.send("POST", "/console", "")).json()["url"])
+            answer = await client.send("POST", "/console", "")
+            return str(answer.json()["url"])
 
     return asyncio.run(opened())

@@ -1,13 +1,21 @@
 """Commands that read: recall, search, list, show, history."""
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any, get_args
 
 import click
 
-from folklore.cli import options as opt, output
+from folklore.cli import options as opt
 from folklore.cli.context import call, zone_of
 from folklore.cli.ids import call_with_ids, keep_list
+from folklore.cli.memory_output import (
+    print_answer,
+    print_details,
+    print_explanation,
+    print_revision,
+)
+from folklore.cli.output import print_either, print_json, time_text, wants_json
 from folklore.cli.screen import paged, print_line
 from folklore.contract.compact import Format
 from folklore.contract.memories import (
@@ -16,6 +24,7 @@ from folklore.contract.memories import (
     HistoryRequest,
     ListRequest,
     ListSort,
+    MemoryDetails,
     details_json,
     record_json,
     revision_json,
@@ -57,10 +66,12 @@ def recall(
     """
     query = " ".join(options.pop("query"))
     also = options.pop("also")
-    terms: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
+    if also:
+        options["queries"] = (query, *also)
+    else:
+        options["query"] = query
     options["max_tokens"] = token_budget(form, options["max_tokens"])
     request = RecallRequest(
-        **terms,
         filters=opt.filters_from(filters),
         ranking=opt.ranking_from(ranking),
         **options,
@@ -91,12 +102,8 @@ def search(
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
     text = " ".join(query)
-    _answer(
-        ctx,
-        SearchRequest(query=text, filters=opt.filters_from(filters), **options),
-        form,
-        question=text,
-    )
+    request = SearchRequest(query=text, filters=opt.filters_from(filters), **options)
+    _answer(ctx, request, form, question=text)
 
 
 @click.command("list")
@@ -126,8 +133,10 @@ def list_(
     **options: object,
 ) -> None:
     """List memories in order of time, newest first."""
-    conditions = opt.filters_from(filters | ({"faded": True} if faded else {}))
-    _answer(ctx, ListRequest(filters=conditions, **options), form)
+    if faded:
+        filters["faded"] = True
+    request = ListRequest(filters=opt.filters_from(filters), **options)
+    _answer(ctx, request, form)
 
 
 def _answer(
@@ -139,11 +148,11 @@ def _answer(
     """Print the answer to a request, and keep what its numbers mean, unless a program reads it."""
     answer = call(ctx, request)
     with paged():
-        output.print_answer(answer, form, zone=zone_of(ctx), question=question)
-        if not output.wants_json():
+        print_answer(answer, form, zone=zone_of(ctx), question=question)
+        if not wants_json():
             keep_list(ctx, [result.memory.id for result in answer.memories])
             if getattr(request, "explain", False):  # of recall alone
-                output.print_explanation(answer)
+                print_explanation(answer)
 
 
 @click.command()
@@ -156,20 +165,25 @@ def show(ctx: click.Context, ids: tuple[str, ...]) -> None:
         ids,
         lambda uuids: GetRequest(ids=tuple(dict.fromkeys(uuids)), forgotten=True),
     )
-    zone = zone_of(ctx)
-    if output.wants_json() and not result.missing:
-        output.print_json({"memories": [details_json(item) for item in result.found]})
-    with paged():
-        for item in () if output.wants_json() else result.found:
-            print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
-            output.print_details(item, zone)
-            print_line()
+    if not wants_json():
+        _print_memories(result.found, zone_of(ctx))
+    elif not result.missing:
+        print_json({"memories": [details_json(details) for details in result.found]})
     if result.missing:
         missing = ", ".join(str(id_) for id_ in result.missing)
         raise NotFound(
             f"There is no memory {missing}.",
             hint="Ids come from recall, search or list.",
         )
+
+
+def _print_memories(found: Sequence[MemoryDetails], zone: tzinfo) -> None:
+    with paged():
+        for details in found:
+            memory = details.memory
+            print_line(f"{memory.namespace} {memory.id}", bold=True)
+            print_details(details, zone)
+            print_line()
 
 
 @click.command()
@@ -183,21 +197,22 @@ def history(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
         [memory],
         lambda ids: HistoryRequest(id=ids[0], namespaces=namespaces),
     )
-    revisions = [revision_json(item) for item in result.revisions]
+    revisions = [revision_json(revision) for revision in result.revisions]
     value = {"memory": record_json(result.memory), "revisions": revisions}
-    output.print_either(value, lambda: _print_history(result, zone_of(ctx)))
+    print_either(value, lambda: _print_history(result, zone_of(ctx)))
 
 
-def _print_history(result: History, zone: tzinfo) -> None:
-    now = result.memory
-    following: dict[str, Any] = record_json(now)
+def _print_history(history: History, zone: tzinfo) -> None:
+    memory = history.memory
+    following: dict[str, Any] = record_json(memory)
     with paged():
-        print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
-        if now.superseded_by is not None:
-            print_line(f"superseded by {now.superseded_by}")
-        for item in result.revisions:  # the last change first, so that each former value is the next one's new value
-            output.print_revision(item, following, zone)
-            following |= item.before
-        print_line(
-            f"stored {output.time_text(now.created_at, zone)} by {now.author}", dim=True
-        )
+        head = f"{memory.namespace} {memory.id}, revision {memory.revision}"
+        print_line(head, bold=True)
+        if memory.superseded_by is not None:
+            print_line(f"superseded by {memory.superseded_by}")
+        # The last change comes first, so that each former value is the next one's new value.
+        for revision in history.revisions:
+            print_revision(revision, following, zone)
+            following |= revision.before
+        when = time_text(memory.created_at, zone)
+        print_line(f"stored {when} by {memory.author}", dim=True)

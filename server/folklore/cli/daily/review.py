@@ -13,12 +13,11 @@ import click
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
+from folklore.cli.memory_output import print_difference, print_stale
 from folklore.cli.options import context_and_json, named
 from folklore.cli.output import (
-    print_difference,
     print_json,
     print_line,
-    print_stale,
     row_of,
     time_text,
     wants_json,
@@ -109,21 +108,21 @@ class _Session:
             return self._changed(_DONE[decision], decided.changed)
         newer = short(decided.changed.id)
         older = short(item.memories[0].id)
-        how = f"folklore relate {newer} {'contradicts' if decision == 'contradicts' else DISTINCT} {older} --remove"
-        return self._done(_ON_BOTH.get(decision, _DONE[decision]), how, decided.undo)
+        relation = "contradicts" if decision == "contradicts" else DISTINCT
+        done = _ON_BOTH.get(decision, _DONE[decision])
+        how = f"folklore relate {newer} {relation} {older} --remove"
+        return self._done(done, how, decided.undo)
 
     async def _decide_stale(self, key: str, memory: Memory) -> str | None:
-        if key not in ("k", "f"):
-            return None
         if key == "k":
-            await self._call(
-                await confirmation(self.copy, memory.id, self.operations.call)
-            )
-        else:
-            await self._call(
-                ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,))
-            )
-        return self._changed("confirmed" if key == "k" else "forgot", memory)
+            request = await confirmation(self.copy, memory.id, self.operations.call)
+            await self._call(request)
+            return self._changed("confirmed", memory)
+        if key == "f":
+            where = (self.namespace,)
+            await self._call(ForgetRequest(ids=(memory.id,), namespaces=where))
+            return self._changed("forgot", memory)
+        return None
 
     async def _call(self, request: Any) -> None:
         result = await self.operations.call(request)
@@ -164,14 +163,14 @@ class _Session:
             memories = (await self.operations.call(GetRequest(ids=ids))).found
         except NotFound:
             return None
-        now = {
-            one.memory.id: one.memory
-            for one in memories
-            if one.memory.namespace == self.namespace
-        }
-        if any(id_ not in now or now[id_].superseded_at is not None for id_ in ids):
+        in_force = {}
+        for details in memories:
+            memory = details.memory
+            if memory.namespace == self.namespace and memory.superseded_at is None:
+                in_force[memory.id] = memory
+        if not in_force.keys() >= set(ids):
             return None
-        return replace(item, memories=tuple(now[id_] for id_ in ids))
+        return replace(item, memories=tuple(in_force[id_] for id_ in ids))
 
 
 @click.command()
@@ -209,24 +208,16 @@ def review(
     copy = working_copy(settings_of(ctx))
 
     async def work(operations: Operations) -> None:
-        items = _items(
-            operations,
-            copy,
-            [reason for reason in reasons if reason != _STATED],
-            limit,
-            options,
-        )
+        of_memories = [reason for reason in reasons if reason != _STATED]
+        items = _items(operations, copy, of_memories, limit, options)
         stated = StatementsRequest(namespace=options["namespace"])
-        statements = await operations.call(stated) if _STATED in reasons else ()
+        statements: tuple[Statement, ...] = ()
+        if _STATED in reasons:
+            statements = await operations.call(stated)
         if wants_json():
-            rows = [
-                {
-                    "reason": _STATED,
-                    **row_of(one, "sentence said_at session project", zone),
-                }
-                for one in statements
-            ]
-            print_json({"review": [*rows, *[_as_json(item) async for item in items]]})
+            rows = [_statement_json(statement, zone) for statement in statements]
+            rows += [_as_json(item) async for item in items]
+            print_json({"review": rows})
         elif not asks:
             await _list(statements, items, zone)
         elif await _store(operations, stated, statements, zone):
@@ -269,16 +260,15 @@ async def _items_of(
             for result in items:
                 yield ReviewItem(_STALE, (result.memory,), stale=result.stale)
         return
-    request: ReviewRequest | None = ReviewRequest(reason=reason, limit=limit, **options)
-    while request is not None:
+    request = ReviewRequest(reason=reason, limit=limit, **options)
+    while True:
         with phase(f"Looking for memories: {reason}"):
             page = await operations.call(request)
         for item in page.items:
             yield item
         if page.after is None:
-            request = None
-        else:
-            request = request.model_copy(update={"after": page.after})
+            return
+        request = request.model_copy(update={"after": page.after})
 
 
 async def _list(
@@ -310,30 +300,32 @@ def _print_statement(statement: Statement, zone: tzinfo) -> None:
 async def _store(
     operations: Operations,
     stated: StatementsRequest,
-    items: Sequence[Statement],
+    statements: Sequence[Statement],
     zone: tzinfo,
 ) -> bool:
     """Show what was said and was not stored, store or drop what is decided; return False for `q`."""
-    if items:
-        print_line(
-            f"{len(items)} {'thing was' if len(items) == 1 else 'things were'} said, store them?",
-            bold=True,
-        )
-    for one in items:
-        _print_statement(one, zone)
+    if statements:
+        things = "thing was" if len(statements) == 1 else "things were"
+        print_line(f"{len(statements)} {things} said, store them?", bold=True)
+    for statement in statements:
+        _print_statement(statement, zone)
         print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
-        while (key := click.getchar().lower()) not in ("s", "d", "n", "q"):
-            pass
+        key = ""
+        while key not in ("s", "d", "n", "q"):
+            key = click.getchar().lower()
         if key == "q":
             return False
         if key == "s":
+            draft = Draft(statement.sentence)
             request = StoreRequest(
-                memories=(Draft(one.sentence),), namespace=one.project, single=True
+                memories=(draft,), namespace=statement.project, single=True
             )
-            id_ = short((await operations.call(request)).stored[0].id)
+            result = await operations.call(request)
+            id_ = short(result.stored[0].id)
             print_line(f"stored {id_}; `folklore undo {id_}` takes it back", fg="green")
         if key in ("s", "d"):
-            await operations.call(stated.model_copy(update={"drop": (one.sentence,)}))
+            drop = (statement.sentence,)
+            await operations.call(stated.model_copy(update={"drop": drop}))
     return True
 
 
@@ -357,16 +349,17 @@ async def _walk(
             if key == "n":
                 break
             try:
-                item = await _taken(session, key, item)
-            except (
-                FolkloreError
-            ) as error:  # changed by another person meanwhile, or not allowed
+                following = await _carry_out(session, key, item)
+            except FolkloreError as error:  # changed meanwhile, or not allowed
                 print_line(f"{error.message} {error.hint or ''}".rstrip(), fg="red")
-                item = None if item is None else await session.current(item)
+                following = await session.current(item)
+            item = following
     _summary(session)
 
 
-async def _taken(session: _Session, key: str, item: ReviewItem) -> ReviewItem | None:
+async def _carry_out(
+    session: _Session, key: str, item: ReviewItem
+) -> ReviewItem | None:
     """Do what a key asks for; return the item to be shown again, None if it is decided."""
     if key == "u":
         done = await session.take_back()
@@ -391,18 +384,21 @@ def _show(item: ReviewItem, zone: tzinfo) -> None:
 
 
 def _print_item(item: ReviewItem, zone: tzinfo) -> None:
-    similarity = "" if item.similarity is None else f" ({item.similarity:.2f})"
+    title = _TITLES[item.reason]
+    if item.similarity is not None:
+        title += f" ({item.similarity:.2f})"
     print_line()
-    print_line(f"{_TITLES[item.reason]}{similarity}", bold=True)
-    for place, memory in enumerate(item.memories, start=1):
-        number = f"{place}  " if len(item.memories) > 1 else ""
-        if memory.last_recalled_at is None:
-            used = "never recalled"
-        else:
+    print_line(title, bold=True)
+    for number, memory in enumerate(item.memories, start=1):
+        used = "never recalled"
+        if memory.last_recalled_at is not None:
             used = f"recalled {memory.recall_count} times"
         when = time_text(memory.when, zone)
         by = byline(memory.author, memory.changed_by, memory.changed_at, zone)
-        print_line(f"{number}{short(memory.id)} by {by}, {when}, {used}", dim=True)
+        line = f"{short(memory.id)} by {by}, {when}, {used}"
+        if len(item.memories) > 1:
+            line = f"{number}  {line}"
+        print_line(line, dim=True)
     if len(item.memories) == 1:
         print_line(item.memories[0].content)
         print_stale(item.stale, zone)
@@ -421,7 +417,16 @@ def _summary(session: _Session | None) -> None:
 def _as_json(item: ReviewItem) -> dict[str, Any]:
     value: dict[str, Any] = {
         "reason": item.reason,
-        "memories": list(map(record_json, item.memories)),
+        "memories": [record_json(memory) for memory in item.memories],
     }
-    value |= {"stale": stale_json(item.stale), "similarity": item.similarity}
-    return {name: entry for name, entry in value.items() if entry is not None}
+    stale = stale_json(item.stale)
+    if stale is not None:
+        value["stale"] = stale
+    if item.similarity is not None:
+        value["similarity"] = item.similarity
+    return value
+
+
+def _statement_json(statement: Statement, zone: tzinfo) -> dict[str, Any]:
+    row = row_of(statement, "sentence said_at session project", zone)
+    return {"reason": _STATED, **row}

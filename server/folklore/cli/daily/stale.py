@@ -7,8 +7,9 @@ import click
 
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.ids import keep_list, with_ids
+from folklore.cli.memory_output import print_stale
 from folklore.cli.options import context_and_json, repeatable
-from folklore.cli.output import one_line, print_either, print_line, print_stale
+from folklore.cli.output import one_line, print_either, print_line
 from folklore.client.code.calls import confirmation, stale_memories
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.surroundings import working_copy
@@ -37,23 +38,23 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
     if confirmed:
         _confirm(ctx, copy, confirmed)
         return
-    items = with_operations(ctx, lambda operations: stale_items(operations, copy))
-    rows = [
-        recalled_json(item, "concise")
-        | {"files": [stale_json([file]) for file in item.stale]}
-        for item in items
-    ]
+    results = with_operations(ctx, lambda operations: stale_items(operations, copy))
+    rows = []
+    for result in results:
+        row = recalled_json(result, "concise")
+        row["files"] = [stale_json([file]) for file in result.stale]
+        rows.append(row)
     value = {"namespace": copy.namespace, "stale": rows}
-    print_either(value, lambda: _print(ctx, items, copy.namespace))
+    print_either(value, lambda: _print(ctx, results, copy.namespace))
 
 
-def _print(ctx: click.Context, items: Sequence[Recalled], namespace: str) -> None:
+def _print(ctx: click.Context, results: Sequence[Recalled], namespace: str) -> None:
     zone = zone_of(ctx)
-    for place, item in enumerate(items, start=1):
-        print_line(one_line(place, item.memory, zone))
-        print_stale(item.stale, zone)
-    keep_list(ctx, [item.memory.id for item in items])
-    if not items:
+    for number, result in enumerate(results, start=1):
+        print_line(one_line(number, result.memory, zone))
+        print_stale(result.stale, zone)
+    keep_list(ctx, [result.memory.id for result in results])
+    if not results:
         print_line(f"{namespace}: no memory is stale.")
         return
     print_line()
@@ -81,15 +82,11 @@ def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str]) -> Non
         return [await operations.call(request) for request in requests]
 
     memories = with_ids(ctx, texts, work)
-    commits = [
-        f", of commit {memory.commit[:12]}" if memory.commit else ""
-        for memory in memories
-    ]
-    lines = [
-        f"confirmed {short(one.id)}, revision {one.revision}{of}"
-        for one, of in zip(memories, commits, strict=True)
-    ]
-    print_either(
-        {"confirmed": [record_json(memory) for memory in memories]},
-        "\n".join(lines),
-    )
+    lines = []
+    for memory in memories:
+        line = f"confirmed {short(memory.id)}, revision {memory.revision}"
+        if memory.commit:
+            line += f", of commit {memory.commit[:12]}"
+        lines.append(line)
+    value = {"confirmed": [record_json(memory) for memory in memories]}
+    print_either(value, "\n".join(lines))

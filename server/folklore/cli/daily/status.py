@@ -3,10 +3,9 @@
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
-from datetime import datetime, tzinfo
-from itertools import groupby
-from typing import Any
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta, tzinfo
+from typing import Any, cast
 from uuid import UUID
 
 import click
@@ -92,43 +91,47 @@ def log(ctx: click.Context, /, **options: Any) -> None:
     """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
     entries = call(ctx, LogRequest(**options))
     zone = zone_of(ctx)
-    print_either(
-        {"log": [_log_row(entry, zone) for entry in entries]},
-        lambda: _print_log(ctx, entries, zone),
-    )
+    rows = [_log_row(entry, zone) for entry in entries]
+    print_either({"log": rows}, lambda: _print_log(ctx, entries, zone))
 
 
 def _print_log(ctx: click.Context, entries: Sequence[Event], zone: tzinfo) -> None:
     """Print entries by day, and keep the numbers of their memories."""
-    listed: list[UUID] = []
+    numbered: list[UUID] = []
     with paged():
         if not entries:
             print_line("Nothing was written that matches.")
-        for place, (day, of_day) in enumerate(
-            groupby(entries, lambda entry: entry.at.astimezone(zone).date())
-        ):
-            day_name = {0: ", today", 1: ", yesterday"}.get(
-                (datetime.now(zone).date() - day).days, ""
-            )
-            print_line(
-                ("\n" if place else "") + f"{day:%A}, {day:%Y-%m-%d}{day_name}",
-                bold=True,
-            )
-            for entry in of_day:
-                _print_entry(entry, listed, zone)
-    keep_list(ctx, listed)
+        today = datetime.now(zone).date()
+        last_day: date | None = None
+        for entry in entries:
+            day = entry.at.astimezone(zone).date()
+            if day != last_day:
+                blank_line = "" if last_day is None else "\n"
+                print_line(blank_line + _day_text(day, today), bold=True)
+                last_day = day
+            _print_entry(entry, numbered, zone)
+    keep_list(ctx, numbered)
 
 
-def _print_entry(entry: Event, listed: list[UUID], zone: tzinfo) -> None:
-    """Print an entry, and append its memories to `listed` as they are numbered."""
+def _day_text(day: date, today: date) -> str:
+    text = f"{day:%A}, {day:%Y-%m-%d}"
+    if day == today:
+        return f"{text}, today"
+    if day == today - timedelta(days=1):
+        return f"{text}, yesterday"
+    return text
+
+
+def _print_entry(entry: Event, numbered: list[UUID], zone: tzinfo) -> None:
+    """Print an entry, and append its memories to `numbered`, which gives their numbers."""
     size = "a memory" if entry.amount == 1 else f"{entry.amount:,} memories"
     when = f"{entry.at.astimezone(zone):%H:%M}"
     print_line(
         f"{when}  {entry.author} {DONE[entry.action]} {size} in {entry.namespace}"
     )
     for memory in entry.memories[:_MEMORIES]:
-        listed.append(memory.id)
-        print_line(one_line(len(listed), memory, None))
+        numbered.append(memory.id)
+        print_line(one_line(len(numbered), memory, None))
     if len(entry.memories) > _MEMORIES:
         print_line(f"    and {entry.amount - _MEMORIES:,} more", dim=True)
 
@@ -137,13 +140,10 @@ def _log_row(entry: Event, zone: tzinfo) -> dict[str, Any]:
     row: Any = without_nulls(
         row_of(entry, "at author agent action amount namespace", zone)
     )
-    return {
-        **row,
-        "memories": [
-            {"id": str(memory.id), "content": memory.content}
-            for memory in entry.memories
-        ],
-    }
+    row["memories"] = [
+        {"id": str(memory.id), "content": memory.content} for memory in entry.memories
+    ]
+    return cast("dict[str, Any]", row)
 
 
 async def _overview(operations: Operations, settings: Settings) -> Overview:
@@ -153,31 +153,33 @@ async def _overview(operations: Operations, settings: Settings) -> Overview:
         or settings.namespace
         or project_namespace(working_directory(os.environ), settings.remote)
     )
-    here = settings.server is None
-    failed = list[JobState]()
-    where = f"server {settings.server}"
-    if here:
-        jobs = (await operations.call(JobsRequest())).jobs
-        failed = sorted(
-            (job for job in jobs if job.outcome == "failed"), key=lambda job: job.name
-        )
-        if settings.database_url is None:
-            where = "embedded Postgres"
-        else:
-            where = "Postgres of database_url"
-        where += f", home {settings.home}"
     # A model of this machine needs no check, and loading it takes longer than everything else here.
-    check = not here or settings.embedding.provider not in ("auto", "bundled")
-    state = await operations.call(StatusRequest(check_model=check))
+    check_model = True
+    failed: list[JobState] = []
+    if settings.server is None:
+        check_model = settings.embedding.provider not in ("auto", "bundled")
+        jobs = (await operations.call(JobsRequest())).jobs
+        failed = [job for job in jobs if job.outcome == "failed"]
+        failed.sort(key=lambda job: job.name)
+    state = await operations.call(StatusRequest(check_model=check_model))
+    overview = Overview(project, _where(settings), state, failed=failed)
     for namespace in state.namespaces:
         if names.key(namespace.name) == names.key(project):
+            request = ListRequest(namespaces=(namespace.name,), limit=_NEWEST)
             with suppress(NotFound):  # renamed or deleted since
-                answer = await operations.call(
-                    ListRequest(namespaces=(namespace.name,), limit=_NEWEST)
-                )
+                answer = await operations.call(request)
                 newest = [result.memory for result in answer.memories]
-                return Overview(project, where, state, newest, failed, namespace)
-    return Overview(project, where, state, failed=failed)
+                return replace(overview, newest=newest, namespace=namespace)
+    return overview
+
+
+def _where(settings: Settings) -> str:
+    """Return where the memories are."""
+    if settings.server is not None:
+        return f"server {settings.server}"
+    if settings.database_url is None:
+        return f"embedded Postgres, home {settings.home}"
+    return f"Postgres of database_url, home {settings.home}"
 
 
 def _print(ctx: click.Context, overview: Overview) -> None:
@@ -187,39 +189,44 @@ def _print(ctx: click.Context, overview: Overview) -> None:
     size = "no memories yet" if namespace is None else _memories(namespace.memories)
     print_line(f"{overview.project}: {size}", bold=True)
     _print_others(overview)
-    if state.model is None:
-        model = "no embedding model"
-    else:
+    model = "no embedding model"
+    if state.model is not None:
         model = f"model {state.model.provider}/{state.model.name}"
     print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
-    newest = [
-        one_line(place, memory, zone)
-        for place, memory in enumerate(overview.newest, start=1)
-    ]
-    attention = [
-        f"{paint('!', fg='yellow')} {line}" for line in _attention(overview, zone)
-    ]
-    first = [
-        'Store the first one: folklore store "…"; `folklore --help` lists all commands.'
-    ]
-    for paragraph in filter(
-        None, (newest, attention, first if namespace is None else ())
-    ):
-        for line in ("", *paragraph):
-            print_line(line)
+
+    numbered = enumerate(overview.newest, start=1)
+    _print_paragraph([one_line(number, memory, zone) for number, memory in numbered])
+    mark = paint("!", fg="yellow")
+    _print_paragraph([f"{mark} {line}" for line in _attention(overview, zone)])
+    if namespace is None:
+        hint = 'Store the first one: folklore store "…"; `folklore --help` lists all commands.'
+        _print_paragraph([hint])
     keep_list(ctx, [memory.id for memory in overview.newest])
 
 
+def _print_paragraph(lines: Sequence[str]) -> None:
+    if lines:
+        print_line()
+    for line in lines:
+        print_line(line)
+
+
 def _print_others(overview: Overview) -> None:
-    others = [
-        item for item in overview.status.namespaces if item is not overview.namespace
-    ]
+    others = []
+    shared = []
+    for namespace in overview.status.namespaces:
+        if namespace is overview.namespace:
+            continue
+        others.append(namespace)
+        if namespace.shared == "always":
+            shared.append(namespace.name)
     if not others:
         return
-    shared = [item.name for item in others if item.shared == "always"]
-    more = f"; shared with every project: {', '.join(shared)}" if shared else ""
-    total = sum(item.memories for item in others)
-    print_line(f"{_memories(total)} in {amount(len(others), 'other namespace')}{more}")
+    total = sum(namespace.memories for namespace in others)
+    line = f"{_memories(total)} in {amount(len(others), 'other namespace')}"
+    if shared:
+        line += f"; shared with every project: {', '.join(shared)}"
+    print_line(line)
 
 
 def _attention(overview: Overview, zone: tzinfo) -> Iterator[str]:
@@ -250,22 +257,25 @@ def _as_json(overview: Overview) -> dict[str, Any]:
     state = overview.status
     namespace = overview.namespace
     model = state.model
+    name = None
+    if model is not None:
+        name = f"{model.provider}/{model.name}/{model.dimensions}"
+    degraded = [
+        {"branch": item.branch, "reason": item.reason} for item in state.degraded
+    ]
+    failed = [
+        {"job": job.name, "finished_at": job.finished_at, "error": job.error}
+        for job in overview.failed
+    ]
     return {
         "project": overview.project,
         "where": overview.where,
         "version": state.version,
         "memories": 0 if namespace is None else namespace.memories,
         "namespaces": len(state.namespaces),
-        "model": None
-        if model is None
-        else f"{model.provider}/{model.name}/{model.dimensions}",
+        "model": name,
         "pending_embeddings": state.pending_embeddings,
-        "degraded": [
-            {"branch": item.branch, "reason": item.reason} for item in state.degraded
-        ],
-        "failed_jobs": [
-            {"job": job.name, "finished_at": job.finished_at, "error": job.error}
-            for job in overview.failed
-        ],
+        "degraded": degraded,
+        "failed_jobs": failed,
         "newest": [record_json(memory) for memory in overview.newest],
     }

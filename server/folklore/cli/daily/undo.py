@@ -113,86 +113,87 @@ async def _undo_all(operations: Operations, undos: Sequence[UndoRequest]) -> Non
         if not wants_json():
             _print_undone(item, redo=request.redo)
     if wants_json():
-        print_json(
-            {
-                "redone" if undos[0].redo else "undone": [
-                    _as_json(item) for item in undone
-                ]
-            }
-        )
+        key = "redone" if undos[0].redo else "undone"
+        print_json({key: [_as_json(item) for item in undone]})
 
 
-def _print_undone(item: Undone, *, redo: bool) -> None:
-    action = "store" if redo and item.revision.undoes == 0 else item.revision.action
-    print_line(
-        f"{'redone' if redo else 'undone'}: {action} of {item.memory.id}, by {item.revision.author}"
-    )
-    for old in item.superseded:
-        print_line(f"superseded again: {old}")
+def _print_undone(undone: Undone, *, redo: bool) -> None:
+    revision = undone.revision
+    action = "store" if redo and revision.undoes == 0 else revision.action
+    verb = "redone" if redo else "undone"
+    print_line(f"{verb}: {action} of {undone.memory.id}, by {revision.author}")
+    for id_ in undone.superseded:
+        print_line(f"superseded again: {id_}")
 
 
-def _as_json(item: Undone) -> dict[str, Any]:
+def _as_json(undone: Undone) -> dict[str, Any]:
     value: dict[str, Any] = {
-        "memory": record_json(item.memory),
-        "change": revision_json(item.revision),
+        "memory": record_json(undone.memory),
+        "change": revision_json(undone.revision),
     }
-    return value | (
-        {"superseded": [str(old) for old in item.superseded]} if item.superseded else {}
-    )
+    if undone.superseded:
+        value["superseded"] = [str(id_) for id_ in undone.superseded]
+    return value
 
 
 def _run_own(ctx: click.Context, namespaces: Names, *, redo: bool, ask: bool) -> None:
     """Take back the last write of the caller that was not taken back, or the last undo. Raises NotFound, Conflict."""
-    names = {} if namespaces is None else {"namespaces": namespaces}
+    scope = {} if namespaces is None else {"namespaces": namespaces}
+    request = LogRequest(mine=True, limit=_OWN_WRITES, **scope)
     find = _undone_write if redo else _write_in_force
     write = with_operations(
-        ctx, lambda operations: find(_own_writes(operations, names))
+        ctx, lambda operations: find(_own_writes(operations, request))
     )
     forgets = write.action == "store" and not redo
     if ask:
-        _ask(write, "Redo" if redo else "Undo", zone_of(ctx), forgets=forgets)
-    only: dict[str, Any] = {"namespaces": (write.namespace,)}
+        _ask(write, zone_of(ctx), redo=redo, forgets=forgets)
+
+    where = (write.namespace,)
     if forgets:
         ids = tuple(memory.id for memory in write.memories)
-        result = call(ctx, ForgetRequest(ids=ids, undoes_store=True, **only))
+        forget = ForgetRequest(ids=ids, undoes_store=True, namespaces=where)
+        result = call(ctx, forget)
         value = forgotten_json(result, erase=False, dry_run=False)
         print_either(value, lambda: print_forgotten(result, "forgotten"))
         return
-    undos = [
-        UndoRequest(id=item.id, revision=item.revision, redo=redo, **only)
-        for item in write.memories
-    ]
+    undos = []
+    for memory in write.memories:
+        undos.append(
+            UndoRequest(
+                id=memory.id, revision=memory.revision, redo=redo, namespaces=where
+            )
+        )
     with_operations(ctx, lambda operations: _undo_all(operations, undos))
 
 
-def _ask(write: Event, verb: str, zone: tzinfo, *, forgets: bool) -> None:
-    if len(write.memories) == 1:
-        noun = "this memory"
-    else:
-        noun = f"these {len(write.memories):,} memories"
+def _ask(write: Event, zone: tzinfo, *, redo: bool, forgets: bool) -> None:
+    memories = "this memory"
+    if len(write.memories) > 1:
+        memories = f"these {len(write.memories):,} memories"
     if forgets:
-        question = f"Forget {noun}, stored"
+        question = f"Forget {memories}, stored"
+    elif redo:
+        question = f"Redo the {write.action} of {memories}, done"
     else:
-        question = f"{verb} the {write.action} of {noun}, done"
+        question = f"Undo the {write.action} of {memories}, done"
     for memory in write.memories:
         click.echo(f"{memory.id}  {in_one_line(memory.content)}", err=True)
     confirm(f"{question} {time_text(write.at, zone)}?")
 
 
 async def _own_writes(
-    operations: Operations, names: dict[str, Any]
+    operations: Operations, request: LogRequest
 ) -> AsyncIterator[tuple[Event, list[History]]]:
     """Yield the caller's writes, the last one first, each with the histories of its memories that are not erased."""
-    log = await operations.call(LogRequest(mine=True, limit=_OWN_WRITES, **names))
-    entries = [entry for entry in log if entry.action in _ORDER]
-    for entry in sorted(
-        entries, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))
-    ):
+    log = await operations.call(request)
+    writes = [entry for entry in log if entry.action in _ORDER]
+    writes.sort(key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action)))
+    for entry in writes:
         histories = []
         for id_ in entry.ids:
+            history = HistoryRequest(id=id_, namespaces=(entry.namespace,))
             with suppress(NotFound):
-                request = HistoryRequest(id=id_, namespaces=(entry.namespace,))
-                histories.append(await operations.call(request))
+                histories.append(await operations.call(history))
         yield entry, histories
 
 

@@ -95,45 +95,38 @@ def store(
     tags = stated.pop("tags", ())
     names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
     names = names[: max(MAX_TAGS - len(tags), 0)]
+    if entities:
+        tags = (*tags, *names)
+        names = []
 
-    def request(old: tuple[UUID, ...]) -> StoreRequest:
-        all_tags = (*tags, *(names if entities else ()))
-        former = next(iter(old), None)
-        draft = Draft(content, **stated, **options, tags=all_tags, supersedes=former)
+    def request(ids: tuple[UUID, ...]) -> StoreRequest:
+        former = ids[0] if ids else None
+        draft = Draft(content, **stated, **options, tags=tags, supersedes=former)
         return StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
+    former = [] if supersedes is None else [supersedes]
     with nullcontext() if text else _keeping("memory", content):
-        result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
-    print_either(
-        stored_json(result),
-        lambda: _print_stored(result, () if entities else names),
-    )
+        result = call_with_ids(ctx, former, request)
+    print_either(stored_json(result), lambda: _print_stored(result, names))
 
 
 def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
     """Print what was stored; `names` are tags of entities that it does not have."""
-    for item in result.stored:
-        if item.status == "duplicate":
-            print_line(f"known already as {item.id} in {result.namespace}")
-        else:
-            print_line(f"stored {item.id} in {result.namespace}")
-        if item.superseded is not None:
-            print_line(f"  {_hidden(item.superseded)}", dim=True)
-        for near in item.similar:
-            text = in_one_line(near.content)
+    for outcome in result.stored:
+        known = "known already as" if outcome.status == "duplicate" else "stored"
+        print_line(f"{known} {outcome.id} in {result.namespace}")
+        if outcome.superseded is not None:
+            print_line(f"  {_hidden(outcome.superseded)}", dim=True)
+        for near in outcome.similar:
             by = byline(near.author, near.changed_by, None, UTC)
-            print_line(
-                f"  similar ({near.similarity:.2f}): {near.id} by {by}: {text}",
-                dim=True,
-            )
-        for older in item.same_subject:
-            text = in_one_line(older.content)
-            print_line(
-                f"  same subject: {older.id} of {older.when:%Y-%m-%d}: {text}", dim=True
-            )
-        if item.same_subject:
-            new = short(item.id)
-            first = short(item.same_subject[0].id)
+            head = f"  similar ({near.similarity:.2f}): {near.id} by {by}"
+            print_line(f"{head}: {in_one_line(near.content)}", dim=True)
+        for older in outcome.same_subject:
+            head = f"  same subject: {older.id} of {older.when:%Y-%m-%d}"
+            print_line(f"{head}: {in_one_line(older.content)}", dim=True)
+        if outcome.same_subject:
+            new = short(outcome.id)
+            first = short(outcome.same_subject[0].id)
             print_line(
                 f"  if it replaces that: folklore relate {new} supersedes {first};"
                 f" if both hold: folklore relate {new} relates_to {first}",
@@ -167,9 +160,7 @@ def _written() -> str:
 def _stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
-    except (
-        UnicodeDecodeError
-    ) as error:  # replacement characters would lose text silently
+    except UnicodeDecodeError as error:  # replacement characters would lose text
         hint = "Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
         raise InvalidInput("TEXT", "is not UTF-8.", hint=hint) from error
 
@@ -194,46 +185,47 @@ def edit(ctx: click.Context, memory: str, namespaces: opt.Names) -> None:
     if edited is not None:
         with _keeping(str(former.id), edited):
             now = call(ctx, edit_request(former, edited, namespaces))
+    line = _NOTHING
     if now.revision != former.revision:
-        changed = f"changed {former.id}, revision {now.revision}"
-    else:
-        changed = _NOTHING
-    print_either(record_json(now), changed)
+        line = f"changed {former.id}, revision {now.revision}"
+    print_either(record_json(now), line)
 
 
 def edited_text(memory: Memory) -> str | None:
     """Return a memory's text as it was changed in the editor; None if it was not."""
     text = as_text(memory)
     edited = click.edit(text, extension=".md")
-    return None if edited is None or edited.strip() in ("", text.strip()) else edited
+    if edited is None or edited.strip() in ("", text.strip()):
+        return None
+    return edited
 
 
 def as_text(memory: Memory) -> str:
     """Return the changeable fields as YAML between two rules, then the text."""
     values = record_json(memory)
     fields = {name: values[name] for name in _EDITED if not _is_empty(values.get(name))}
-    return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
+    head = yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)
+    return f"{_RULE}{head}{_RULE}{memory.content}\n"
 
 
 def edit_request(memory: Memory, text: str, namespaces: opt.Names) -> UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
-    (old, old_content), (new, content) = (
-        _parse_edited(as_text(memory)),
-        _parse_edited(text),
-    )
-    changes = {
-        name: value
-        for name, value in new.items()
-        if value != old.get(name) and not _is_empty(value)
-    }
-    clear = tuple(
-        name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable
-    )
-    if content.strip() != old_content.strip() or not (changes or clear):
+    former_fields, former_content = _parse_edited(as_text(memory))
+    fields, content = _parse_edited(text)
+    changes: dict[str, Any] = {}
+    for name, value in fields.items():
+        if value != former_fields.get(name) and not _is_empty(value):
+            changes[name] = value
+    emptied = [name for name in former_fields if _is_empty(fields.get(name))]
+    clear = tuple(name for name in emptied if FIELDS[name].clearable)
+    if content.strip() != former_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
-    options = {"clear": clear, "if_revision": memory.revision, "namespaces": namespaces}
     return UpdateRequest(
-        id=memory.id, changes=opt.changes_from(changes, hint=_NOTHING), **options
+        id=memory.id,
+        changes=opt.changes_from(changes, hint=_NOTHING),
+        clear=clear,
+        if_revision=memory.revision,
+        namespaces=namespaces,
     )
 
 
@@ -255,14 +247,16 @@ def _parse_edited(text: str) -> tuple[dict[str, Any], str]:
         raise InvalidInput(
             "fields", "the lines above the text must be `name: value`.", hint=_NOTHING
         )
-    if unknown := texts.keys() - set(_EDITED):
+    unknown = texts.keys() - set(_EDITED)
+    if unknown:
         raise InvalidInput(
             min(unknown)[:60], "is not a field that can be changed.", hint=_NOTHING
         )
-    return {
-        name: texts[name] if name.endswith("_at") else values.get(name, texts[name])
-        for name in texts
-    }, body
+    fields = {}
+    for name, field_text in texts.items():
+        is_time = name.endswith("_at")
+        fields[name] = field_text if is_time else values.get(name, field_text)
+    return fields, body
 
 
 def _split(text: str) -> tuple[str, str]:
@@ -322,10 +316,11 @@ def forget(
     result = call(ctx, request)
     result = replace(result, more=result.more or more)
     value = forgotten_json(result, erase=request.erase, dry_run=request.dry_run)
+    outcome = "forgotten"
     if request.dry_run:
         outcome = "would be forgotten"
-    else:
-        outcome = "erased" if request.erase else "forgotten"
+    elif request.erase:
+        outcome = "erased"
     print_either(value, lambda: print_forgotten(result, outcome))
 
 
@@ -338,20 +333,18 @@ def _confirmed(
         print_forgotten(preview, "would be forgotten")
     confirm("Erase these permanently?" if request.erase else "Forget these?")
     if not request.ids:  # the filters may match further memories now
-        request = request.model_copy(
-            update={"only": tuple(memory.id for memory in preview.memories)}
-        )
+        shown = tuple(memory.id for memory in preview.memories)
+        request = request.model_copy(update={"only": shown})
     return request, preview.more
 
 
 def print_forgotten(result: ForgetResult, outcome: str) -> None:
+    """Print what was forgotten, or would be, as `outcome` says, and what is in force again."""
     for memory in result.memories:
         text = "" if outcome == "erased" else f"  {in_one_line(memory.content)}"
         print_line(f"{memory.id}{paint(text, dim=True)}")
-    print_line(
-        f"{len(result.memories):,} {outcome}"
-        + (", more match: run it again" if result.more else "")
-    )
+    more = ", more match: run it again" if result.more else ""
+    print_line(f"{len(result.memories):,} {outcome}{more}")
     if result.already:
         print_line(f"{len(result.already):,} were already forgotten")
     for memory in result.restored:
@@ -406,20 +399,16 @@ def pin(
     changes = opt.changes_from({"pinned": not remove})
 
     async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
-        updates = [
-            UpdateRequest(id=id_, changes=changes, namespaces=namespaces)
-            for id_ in dict.fromkeys(ids)
-        ]
-        return [await operations.call(request) for request in updates]
+        pinned = []
+        for id_ in dict.fromkeys(ids):
+            request = UpdateRequest(id=id_, changes=changes, namespaces=namespaces)
+            pinned.append(await operations.call(request))
+        return pinned
 
     pinned = with_ids(ctx, memories, work)
     value = {"memories": [record_json(memory) for memory in pinned]}
-    print_either(
-        value,
-        "\n".join(
-            f"{'unpinned' if remove else 'pinned'} {memory.id}" for memory in pinned
-        ),
-    )
+    verb = "unpinned" if remove else "pinned"
+    print_either(value, "\n".join(f"{verb} {memory.id}" for memory in pinned))
 
 
 @click.command()
@@ -449,15 +438,14 @@ def relate(
 
     result = call_with_ids(ctx, [from_, to], request)
     if result.failed:
-        first = result.failed[0]
-        raise error_from_code(
-            first.code,
-            f"Not {'removed' if options['remove'] else 'related'}: {first.reason}",
-        )
+        failure = result.failed[0]
+        verb = "removed" if options["remove"] else "related"
+        raise error_from_code(failure.code, f"Not {verb}: {failure.reason}")
+    outcome = "removed"
     if result.created:
         outcome = "created"
-    else:
-        outcome = "updated" if result.updated else "removed"
+    elif result.updated:
+        outcome = "updated"
     hidden = [f"  {_hidden(memory)}" for memory in result.superseded]
     lines = [f"{outcome}: {from_} {type_} {to}", *hidden]
     print_either(related_json(result), "\n".join(lines))

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
+from datetime import tzinfo
 from pathlib import Path
 
 import click
@@ -62,12 +63,11 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool) -> None:
         return archive
 
     archive = _with_store(ctx, work)
-    verified = "; a copy restored from it was the same" if verify else ""
-    print_either(
-        _document(archive),
-        f"{amount(archive.manifest.contents.memories, 'memory')} backed up to {archive.path} "
-        f"({archive.size / 2**20:,.1f} MB){verified}",
-    )
+    memories = amount(archive.manifest.contents.memories, "memory")
+    text = f"{memories} backed up to {archive.path} ({_megabytes(archive)} MB)"
+    if verify:
+        text += "; a copy restored from it was the same"
+    print_either(_document(archive), text)
 
 
 @click.command()
@@ -100,13 +100,10 @@ def restore(ctx: click.Context, /, file: Path, yes: bool) -> None:
             _confirm(ctx, archive)
         restored = _with_store(ctx, lambda store: put_back(store, archive))
     points = [str(path) for path in restored.restore_points]
-    lines = [
-        f"{amount(restored.memories, 'memory')} restored",
-        *(f"What was there before: {one}" for one in points),
-    ]
-    print_either(
-        {"memories": restored.memories, "restore_points": points}, "\n".join(lines)
-    )
+    lines = [f"{amount(restored.memories, 'memory')} restored"]
+    lines += [f"What was there before: {path}" for path in points]
+    value = {"memories": restored.memories, "restore_points": points}
+    print_either(value, "\n".join(lines))
 
 
 backups = click.Group("backups", help="Backups in the folder of backups.")
@@ -118,24 +115,30 @@ def list_(ctx: click.Context) -> None:
     """List the backups, newest first."""
     backups = archives(backup_folder(local_settings(ctx)))
     zone = zone_of(ctx)
-    rows = [
-        (
-            archive.manifest.created_at.astimezone(zone),
-            archive.manifest.contents.memories,
-            f"{archive.size / 2**20:,.1f}",
-            verified.astimezone(zone)
-            if (verified := archive.verified_at)
-            else "changed since"
-            if archive.changed
-            else "no",
-            str(archive.path),
-        )
-        for archive in backups
-    ]
     columns = ["created", "memories", "MB", "verified", "file"]
-    print_either(
-        [_document(archive) for archive in backups], lambda: print_table(columns, rows)
-    )
+    rows = [_row(archive, zone) for archive in backups]
+    value = [_document(archive) for archive in backups]
+    print_either(value, lambda: print_table(columns, rows))
+
+
+def _row(archive: Archive, zone: tzinfo) -> list[object]:
+    verified: object = "no"
+    if archive.verified_at:
+        verified = archive.verified_at.astimezone(zone)
+    elif archive.changed:
+        verified = "changed since"
+    manifest = archive.manifest
+    return [
+        manifest.created_at.astimezone(zone),
+        manifest.contents.memories,
+        _megabytes(archive),
+        verified,
+        str(archive.path),
+    ]
+
+
+def _megabytes(archive: Archive) -> str:
+    return f"{archive.size / 2**20:,.1f}"
 
 
 @backups.command("verify")
@@ -168,14 +171,12 @@ def verify_(ctx: click.Context, /, file: Path) -> None:
 def prune_(ctx: click.Context, /, keep: int | None) -> None:
     """Delete all backups but the newest, those before restores apart; the newest verified one stays in any case."""
     settings = local_settings(ctx)
-    if not (count := keep or settings.backup.keep):
+    count = keep or settings.backup.keep
+    if not count:
         raise click.UsageError("Give --keep: the setting backup.keep is 0.")
     deleted = [str(path) for path in prune(backup_folder(settings), count)]
-    text = (
-        "\n".join(f"deleted {path}" for path in deleted)
-        or "There is nothing to delete."
-    )
-    print_either({"deleted": deleted}, text)
+    text = "\n".join(f"deleted {path}" for path in deleted)
+    print_either({"deleted": deleted}, text or "There is nothing to delete.")
 
 
 def _with_store(ctx: click.Context, work: Callable[[Store], Awaitable[Value]]) -> Value:

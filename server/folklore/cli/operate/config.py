@@ -67,12 +67,13 @@ def path(ctx: click.Context) -> None:
     """Print the path of the settings file, existing or not."""
     root = ctx.find_root().obj
     home = root["flags"]["home"]
-    environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
-    existing = config_path(root["config"], environ)
+    environ = dict(os.environ)
+    if home:
+        environ["FOLKLORE_HOME"] = str(home)
     standard = home_directory(environ) / "config.yaml"
-    place = existing or standard
-    print_either({"path": str(place), "exists": place.exists()}, str(place))
-    if not wants_json() and not place.exists():
+    file = config_path(root["config"], environ) or standard
+    print_either({"path": str(file), "exists": file.exists()}, str(file))
+    if not wants_json() and not file.exists():
         click.echo(
             "There is no such file yet; `folklore config example` prints one.", err=True
         )
@@ -81,13 +82,11 @@ def path(ctx: click.Context) -> None:
 @config.command()
 def example() -> None:
     """Print a settings file with every setting, its default and its meaning."""
-    packaged = Path(folklore.__file__).with_name("config.example.yaml")
-    checkout = Path(folklore.__file__).parents[2] / "config.example.yaml"
-    print_line(
-        (packaged if packaged.exists() else checkout)
-        .read_text(encoding="utf-8")
-        .rstrip()
-    )
+    package = Path(folklore.__file__)
+    file = package.with_name("config.example.yaml")
+    if not file.exists():  # in a checkout
+        file = package.parents[2] / "config.example.yaml"
+    print_line(file.read_text(encoding="utf-8").rstrip())
 
 
 def shown(settings: Settings) -> dict[str, Any]:
@@ -97,14 +96,11 @@ def shown(settings: Settings) -> dict[str, Any]:
         value["database_url"] = masked(settings.database_url.get_secret_value())
     if settings.embedding.api_key is not None:
         value["embedding"]["api_key"] = _MASK
-    for part in (
-        value,
-        value["embedding"],
-        value["reranker"],
-    ):  # an address may hold a password or key
-        part.update(
-            {name: masked(part[name]) for name in ("server", "url") if part.get(name)}
-        )
+    # an address may hold a password or key
+    for section in (value, value["embedding"], value["reranker"]):
+        for name in ("server", "url"):
+            if section.get(name):
+                section[name] = masked(section[name])
     return value
 
 
@@ -118,14 +114,14 @@ def masked(url: str) -> str:
         return _MASK
     if not parts.scheme:
         return _MASK
-    if parts.username:
-        user = f"{parts.username}{':' + _MASK if parts.password else ''}@"
-    else:
-        user = ""
-    parameters = "&".join(
-        f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query
-    )
-    return urlunsplit((parts.scheme, f"{user}{where}", parts.path, parameters, ""))
+    if parts.username and parts.password:
+        where = f"{parts.username}:{_MASK}@{where}"
+    elif parts.username:
+        where = f"{parts.username}@{where}"
+    parameters = []
+    for name, value in query:
+        parameters.append(f"{name}={value if name in _HARMLESS else _MASK}")
+    return urlunsplit((parts.scheme, where, parts.path, "&".join(parameters), ""))
 
 
 def _host(host: str, port: int | None) -> str:

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import asdict
+from itertools import chain
 
 import click
 
@@ -59,22 +60,20 @@ def stop(ctx: click.Context) -> None:
     engine = _engine(settings)
     server = found_server(ctx, settings)
     running = server.running()
-    is_left = running is not None and running.is_http
-    if not is_left:
+    if running is None or not running.is_http:
         server.stop()
         server.wait(_SERVER_SECONDS)
     was_running = engine.stop()
 
+    value: dict[str, object] = {"running": False, "was_running": was_running}
     lines = ["The engine is stopped." if was_running else "The engine was not running."]
-    if is_left and running is not None:
+    if running is not None and running.is_http:
+        value["server"] = running.pid
         lines.append(
             f"`folklore serve --http` (process {running.pid}) runs on, and starts it at the next request."
         )
     elif running is not None:
         lines.append(f"Your server, process {running.pid}, has ended.")
-    value: dict[str, object] = {"running": False, "was_running": was_running}
-    if is_left and running is not None:
-        value |= {"server": running.pid}
     print_either(value, "\n".join(lines))
 
 
@@ -86,9 +85,8 @@ def status(ctx: click.Context) -> None:
     value, address = _engine_status(settings)
     if address is not None:
         value |= asyncio.run(_server_status(address))
-    print_either(
-        value, "\n".join(f"{name:<21}{_text(entry)}" for name, entry in value.items())
-    )
+    lines = [f"{name:<21}{_text(entry)}" for name, entry in value.items()]
+    print_either(value, "\n".join(lines))
     if "unreachable" in value:
         ctx.exit(Unavailable.exit_code)
 
@@ -96,7 +94,9 @@ def status(ctx: click.Context) -> None:
 def _text(entry: object) -> object:
     if isinstance(entry, list):
         return ", ".join(map(str, entry)) or "none"
-    return {True: "yes", False: "no"}[entry] if isinstance(entry, bool) else entry
+    if isinstance(entry, bool):
+        return "yes" if entry else "no"
+    return entry
 
 
 @db.command()
@@ -120,15 +120,15 @@ def upgrade(ctx: click.Context, /, drop_old: bool) -> None:
             f"The old data is kept in {old_data}; `folklore db upgrade --drop-old` deletes it."
         )
     dropped = engine.drop_old() if drop_old else {}
-    lines += [
-        f"Deleted {path} ({size / 2**20:,.0f} MB)." for path, size in dropped.items()
-    ]
+    for path, size in dropped.items():
+        lines.append(f"Deleted {path} ({size / 2**20:,.0f} MB).")
     value = {
         "postgres": MAJOR,
         "upgraded": old_data is not None,
         "kept": [str(path) for path in engine.old_data()],
+        "dropped": [str(path) for path in dropped],
     }
-    print_either(value | {"dropped": [str(path) for path in dropped]}, "\n".join(lines))
+    print_either(value, "\n".join(lines))
 
 
 @db.command("migrate")
@@ -137,10 +137,8 @@ def migrate_(ctx: click.Context) -> None:
     """Apply pending migrations; a server and every other command do so too."""
     settings = local_settings(ctx)
     address, applied = asyncio.run(_migrated(settings))
-    text = (
-        "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
-    )
-    print_either({"applied": applied}, text)
+    text = "\n".join(f"applied {name}" for name in applied)
+    print_either({"applied": applied}, text or "The schema is up to date.")
     refuse(asyncio.run(read_requirements(address)))
 
 
@@ -150,11 +148,8 @@ def role(ctx: click.Context) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
     address, _ = asyncio.run(_migrated(local_settings(ctx)))
     commands = asyncio.run(missing_role_commands(address))
-    text = (
-        "\n".join(f"{command};" for command in commands)
-        or "The role folklore_app is complete."
-    )
-    print_either({"lacks": commands}, text)
+    text = "\n".join(f"{command};" for command in commands)
+    print_either({"lacks": commands}, text or "The role folklore_app is complete.")
 
 
 @db.command("distribute")
@@ -168,20 +163,21 @@ def distribute_(ctx: click.Context, /, dry_run: bool) -> None:
     No server runs meanwhile. The command can be stopped at any time and run again. At the end it recalls two memories
     of its own, as the owner and with a token that may read one of them, and erases them.
     """
-    address = local_settings(ctx).database_url
-    if address is None:
+    secret = local_settings(ctx).database_url
+    if secret is None:
         raise InvalidInput(
             "database_url", "is not set, and the embedded Postgres is on one machine."
         )
-    done = asyncio.run(distribute(address.get_secret_value(), dry_run=dry_run))
-    text = "\n".join(
-        f"{command};" for commands in done.values() for command in commands
-    )
-    if not dry_run:
-        asyncio.run(require_nodes(address.get_secret_value()))
-        asyncio.run(check_token(address.get_secret_value()))
+    address = secret.get_secret_value()
+    done = asyncio.run(distribute(address, dry_run=dry_run))
+    if dry_run:
+        lines = [f"{command};" for command in chain(*done.values())]
+        text = "\n".join(lines) or "Every table is distributed."
+    else:
+        asyncio.run(require_nodes(address))
+        asyncio.run(check_token(address))
         text = "Every table is distributed; a token sees its own."
-    print_either({"commands": done}, text or "Every table is distributed.")
+    print_either({"commands": done}, text)
 
 
 async def _migrated(settings: Settings) -> tuple[str, list[str]]:
@@ -206,42 +202,39 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
     if settings.database_url is not None:
         address = settings.database_url.get_secret_value()
         return {"engine": "server", "running": True, "url": masked(address)}, address
-    status = _engine(settings).status()
-    value = {
+    engine = _engine(settings)
+    status = engine.status()
+    free = free_space(settings.home)
+    disk = None
+    if free < LEAST_FREE:
+        disk = f"full: {free / 2**20:,.0f} MB free"
+    values = {
         "engine": "embedded",
         "running": status.running,
         "data_directory": str(status.data_directory),
-    }
-    if (free := free_space(settings.home)) < LEAST_FREE:
-        value |= {"disk": f"full: {free / 2**20:,.0f} MB free"}
-    value |= {"log": str(status.log), "version": status.version, "pid": status.pid}
-    value |= {
-        "old_data": [str(path) for path in old]
-        if (old := _engine(settings).old_data())
-        else None
-    }
-    value |= {
+        "disk": disk,
+        "log": str(status.log),
+        "version": status.version,
+        "pid": status.pid,
+        "old_data": [str(path) for path in engine.old_data()] or None,
         "sessions": status.sessions if status.running else None,
         "url": status.dsn and masked(status.dsn),
     }
-    return {
-        name: entry for name, entry in value.items() if entry is not None
-    }, status.dsn
+    known = {name: value for name, value in values.items() if value is not None}
+    return known, status.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:
     info = await server_info(address)
-    values = {
-        name: value
-        for name, value in asdict(info).items()
-        if name not in ("major", "offered")
-    }
-    values |= {
-        "pgvector": info.pgvector or "missing",
-        "pending_migrations": await pending(address),
-    }
-    if silent := await silent_nodes(address):
-        return values | {"unreachable": [str(node) for node in silent]}
-    return values | {
-        f"  {table}": place for table, place in (await placed(address)).items()
-    }
+    values: dict[str, object] = asdict(info)
+    del values["major"]
+    del values["offered"]
+    values["pgvector"] = info.pgvector or "missing"
+    values["pending_migrations"] = await pending(address)
+    silent = await silent_nodes(address)
+    if silent:
+        values["unreachable"] = [str(node) for node in silent]
+        return values
+    for table, distribution in (await placed(address)).items():
+        values[f"  {table}"] = distribution
+    return values

@@ -4,7 +4,7 @@ import asyncio
 import os
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -98,11 +98,7 @@ def doctor(ctx: click.Context) -> None:
         checks = [Check("settings", "failed", error.message, error.hint)]
         code = 1
     else:
-        exam = asyncio.run(
-            _examine(settings)
-            if settings.server is None
-            else examine_server(settings, zone_of(ctx))
-        )
+        exam = asyncio.run(_examine_any(settings, zone_of(ctx)))
         checks = exam.checks
         code = exam.exit_code
     value = {
@@ -114,14 +110,19 @@ def doctor(ctx: click.Context) -> None:
         ctx.exit(code)
 
 
+async def _examine_any(settings: Settings, zone: tzinfo) -> Checks:
+    if settings.server is None:
+        return await _examine(settings)
+    return await examine_server(settings, zone)
+
+
 async def _examine(settings: Settings) -> Examination:
     exam = Examination(settings=settings)
     await exam.check("settings", lambda: _settings(exam))
     embedded = settings.database_url is None
     await exam.check("engine", lambda: _engine(exam))
-    await exam.check(
-        "database", lambda: _database(exam), needs=not embedded or not exam.failed
-    )
+    may_start = not embedded or not exam.failed
+    await exam.check("database", lambda: _database(exam), needs=may_start)
     await exam.check("schema", lambda: _schema(exam), needs=exam.address is not None)
     if exam.address is not None and await is_cluster(exam.address):
         await exam.check("cluster", lambda: _cluster(exam), needs=exam.can_recall)
@@ -177,11 +178,11 @@ async def _database(exam: Examination) -> str:
     exam.address = address
     refuse(await read_requirements(address))
     exam.fit = True
-    if server.pgvector:
-        vector = f"pgvector {server.pgvector}"
-    else:
+    vector = f"pgvector {server.pgvector}"
+    if not server.pgvector:
         vector = f"pgvector {server.offered} to be created"
-    return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
+    size = f"{server.bytes / 2**20:,.0f} MB"
+    return f"{where}: {server.version}, {vector}, {size} at {masked(address)}"
 
 
 async def _schema(exam: Examination) -> str:
@@ -193,7 +194,8 @@ async def _schema(exam: Examination) -> str:
     if missing:
         await migrate(exam.address)
     exam.migrated = True
-    if tables := await undistributed(exam.address):
+    tables = await undistributed(exam.address)
+    if tables:
         raise FolkloreError(
             f"Not distributed: {', '.join(tables)}.",
             hint="Run `folklore db distribute`.",
@@ -204,7 +206,9 @@ async def _schema(exam: Examination) -> str:
             "Calls with a token fail: the role folklore_app is missing or not complete.",
             hint=hint,
         )
-    return f"up to date, {missing} just applied" if missing else "up to date"
+    if missing:
+        return f"up to date, {missing} just applied"
+    return "up to date"
 
 
 async def _cluster(exam: Examination) -> str:
@@ -297,8 +301,9 @@ async def _round_trip(memory: MemoryContext) -> None:
             hint="Please report this with the log.",
         )
     if answer.degraded:
+        degraded = answer.degraded[0]
         raise Unavailable(
-            f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}"
+            f"Recall works without its {degraded.branch} branch: {degraded.reason}"
         )
 
 
@@ -322,30 +327,28 @@ async def check_token(dsn: str) -> None:
 
 async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     word = uuid4().hex
-    for name, text in (
-        (readable, f"The harbour crane {word} is red."),
-        (foreign, f"We deploy {word} on Tuesdays."),
-    ):
+    texts = {
+        readable: f"The harbour crane {word} is red.",
+        foreign: f"We deploy {word} on Tuesdays.",
+    }
+    for name, text in texts.items():
         await _call(owner, StoreRequest(memories=(Draft(text),), namespace=name))
-    asked = CreateTokenRequest(
+    request = CreateTokenRequest(
         name=owner.caller.author, grants=(f"{readable}:reader",), expires="1h"
     )
-    created = await _call(owner, asked)
-    caller, _ = await authenticate(
-        Principals(owner.memory.database), created.secret, now=owner.now
-    )
+    created = await _call(owner, request)
+    principals = Principals(owner.memory.database)
+    caller, _ = await authenticate(principals, created.secret, now=owner.now)
     token = RequestContext(owner.memory.view_of(caller.access), caller, owner.now)
-    owned, granted = [
-        await _call(who, RecallRequest(query=word, namespaces=(ALL,)))
-        for who in (owner, token)
-    ]
-    spaces = [
-        space.id for space in await owner.memory.namespaces.find([readable, foreign])
-    ]
-    seen = await token.memory.changes.places(
-        spaces, [result.memory.id for result in owned.memories]
+
+    recall = RecallRequest(query=word, namespaces=(ALL,))
+    of_owner = (await _call(owner, recall)).memories
+    of_token = (await _call(token, recall)).memories
+    spaces = await owner.memory.namespaces.find([readable, foreign])
+    visible = await token.memory.changes.places(
+        [space.id for space in spaces], [result.memory.id for result in of_owner]
     )
-    counts = len(owned.memories), len(granted.memories), len(seen)
+    counts = len(of_owner), len(of_token), len(visible)
     if counts != (2, 1, 1):
         raise FolkloreError(
             "Of two memories the owner recalled {}, and of the one that a token may read it recalled {}; row-level "
@@ -373,8 +376,9 @@ async def _backup(exam: Examination) -> str:
     folder = backup_folder(settings)
     newest = await asyncio.to_thread(latest_verified, folder)
     if newest is None:
-        return f"none in {folder} yet" + (
-            "; a server that is used makes one a day" if settings.backup.keep else ""
-        )
+        text = f"none in {folder} yet"
+        if settings.backup.keep:
+            text += "; a server that is used makes one a day"
+        return text
     age = datetime.now(UTC) - newest.manifest.created_at
     return f"verified, {age.days} days old: {newest.path}"

@@ -49,11 +49,9 @@ def status(ctx: click.Context) -> None:
 
     Counts exactly, so it reads every namespace.
     """
-    result = call(ctx, EmbeddingsRequest())
-    print_either(
-        result_json(EmbeddingsRequest(), result),
-        lambda: _print(result),
-    )
+    request = EmbeddingsRequest()
+    result = call(ctx, request)
+    print_either(result_json(request, result), lambda: _print(result))
 
 
 def _print(result: EmbeddingsInfo) -> None:
@@ -61,11 +59,11 @@ def _print(result: EmbeddingsInfo) -> None:
     print_line(f"active      {result.active or 'none yet'}")
     if result.note:
         print_line(result.note)
-    for items in (result.models, result.namespaces):
-        if rows := [asdict(item) for item in items]:
-            print_rows(
-                rows, [name for name in rows[0] if name not in ("id", "url", "since")]
-            )
+    for records in (result.models, result.namespaces):
+        rows = [asdict(record) for record in records]
+        if rows:
+            columns = [name for name in rows[0] if name not in ("id", "url", "since")]
+            print_rows(rows, columns)
 
 
 @embeddings.command()
@@ -99,7 +97,8 @@ def switch(
     settings = settings_of(ctx)
     if settings.server is None and not settings.read_only:
         embedding = changed_settings(settings.embedding, changes)
-        if (choice := configured_choice(embedding, settings.home)) is not None:
+        choice = configured_choice(embedding, settings.home)
+        if choice is not None:
             fetch_model(choice, settings.home)
     _switch(ctx, SwitchModelRequest(**changes, force=force, rate=rate))
 
@@ -124,10 +123,8 @@ def recommend(ctx: click.Context, sample: int, seconds: float) -> None:
     The questions are titles, first sentences and halves of memories; the answers the rest of them. Changes nothing.
     """
     result = call(ctx, RecommendModelRequest(sample=sample, seconds=seconds))
-    print_either(
-        asdict(result) | {"recommended": result.recommended},
-        lambda: _print_recommended(result),
-    )
+    value = asdict(result) | {"recommended": result.recommended}
+    print_either(value, lambda: _print_recommended(result))
 
 
 def _print_recommended(result: Recommendation) -> None:
@@ -142,12 +139,11 @@ def _print_recommended(result: Recommendation) -> None:
     print_line(
         f"A switch of {result.memories:,} memories takes {result.seconds:,.0f} s and {megabytes:,.1f} MB."
     )
-    provider = result.other.model.split("/")[0]
     if result.recommended:
-        advice = f"Worth it: `folklore embeddings switch {provider}`."
+        provider = result.other.model.split("/")[0]
+        print_line(f"Worth it: `folklore embeddings switch {provider}`.")
     else:
-        advice = "Not worth it."
-    print_line(advice)
+        print_line("Not worth it.")
 
 
 @embeddings.command()
@@ -195,10 +191,10 @@ def drop(ctx: click.Context, model: str | None, role: str | None) -> None:
 def fetch(ctx: click.Context, model: str | None) -> None:
     """Download MODEL to this machine: minilm, or one of fastembed; without MODEL, the one that the settings name."""
     settings = settings_of(ctx)
-    name = model or (
-        settings.embedding.model if settings.embedding.provider == "fastembed" else None
-    )
-    if name is None:
+    name = model
+    if not name and settings.embedding.provider == "fastembed":
+        name = settings.embedding.model
+    if not name:
         raise InvalidInput(
             "MODEL",
             "is missing, and the settings name no fastembed model.",
@@ -240,13 +236,10 @@ def _print_switched(done: SwitchResult) -> None:
     validation = done.validation
     print_line(f"{done.made:,} embeddings made. {done.new} is the active model.")
     if validation is not None:
-        if validation.old is None:
-            former = ""
-        else:
-            former = f", the former model {validation.old}"
-        print_line(
-            f"Of {validation.sample} memories it finds {validation.new} by their first words{former}."
-        )
+        line = f"Of {validation.sample} memories it finds {validation.new} by their first words"
+        if validation.old is not None:
+            line += f", the former model {validation.old}"
+        print_line(f"{line}.")
     if done.old is not None:
         back = "`folklore embeddings rollback` switches back to"
         print_line(f"{back} {done.old}, until its embeddings are dropped.")

@@ -110,9 +110,8 @@ async def _within_time(ctx: click.Context, as_json: bool) -> str:
     done, _ = await asyncio.wait({task}, timeout=SECONDS)
     # Python would wait for the threads that start the engine or read standard input
     if not done:
-        click.echo(
-            printed(away(f"it did not answer within {SECONDS:g} seconds."), as_json)
-        )
+        text = away(f"it did not answer within {SECONDS:g} seconds.")
+        click.echo(printed(text, as_json))
         sys.stdout.flush()
         os._exit(0)
     return task.result().text
@@ -126,20 +125,14 @@ async def _at_start(ctx: click.Context) -> HookAnswer:
 async def _answer(
     ctx: click.Context, settings: Settings, request: HookRequest
 ) -> HookAnswer:
-    if settings.server is None:
-        if (
-            settings.database_url is None
-            and not EnginePaths(settings.home).data.exists()
-        ):
-            # the first server creates it, which takes longer than a hook may
-            return HookAnswer()
-    elif (
-        request.directory and settings.namespace is None
-    ):  # the team's server cannot look at our directories
-        settings = settings.model_copy(
-            update={
-                "namespace": project_namespace(Path(request.directory), settings.remote)
-            }
-        )
+    uses_engine = settings.server is None and settings.database_url is None
+    if uses_engine and not EnginePaths(settings.home).data.exists():
+        # the first server creates it, which takes longer than a hook may
+        return HookAnswer()
+    needs_namespace = settings.server is not None and settings.namespace is None
+    if needs_namespace and request.directory:
+        # the team's server cannot look at our directories
+        namespace = project_namespace(Path(request.directory), settings.remote)
+        settings = settings.model_copy(update={"namespace": namespace})
     async with operations_of(ctx, settings) as operations:
         return await operations.call(request)

@@ -87,22 +87,25 @@ class _Outcome:
         actions = [part.action for part in parts if part is not None]
         if not actions:
             return "failed" if self.error else "left out"
-        return next(
-            (action for action in actions if action not in ("absent", "unchanged")),
-            actions[0],
-        )
+        for action in actions:
+            if action not in ("absent", "unchanged"):
+                return action
+        return actions[0]
 
     @property
     def writes(self) -> list[changes.Change]:
         """The changes of files that there is anything to write for."""
-        of_folder = self.folder.files if self.folder is not None else ()
-        files = [self.change, self.hooks, *of_folder]
+        files = [self.change, self.hooks]
+        if self.folder is not None:
+            files += self.folder.files
         return [file for file in files if file is not None and file.writes]
 
     @property
     def left(self) -> Sequence[Path]:
         """The files of the folder that stay, since their owner changed them."""
-        return self.folder.remaining if self.folder is not None else ()
+        if self.folder is None:
+            return ()
+        return self.folder.remaining
 
     def write(self) -> None:
         """Write the changes."""
@@ -116,7 +119,7 @@ class _Outcome:
 
 @dataclass(frozen=True, slots=True)
 class _Site:
-    """Place of an installation: the user's settings on this machine, or those of a repository (`project`).
+    """Site of an installation: the user's settings on this machine, or those of a repository (`project`).
 
     `remote` is the server that the settings of a repository name, `command` Folklore's own.
     """
@@ -130,18 +133,17 @@ class _Site:
         self, clients: Sequence[Client], *, by_name: bool
     ) -> tuple[list[Client], list[_Outcome]]:
         """Return the assistants that can be used here, and those left out. Raises InvalidInput for named ones."""
-        obstacles = {
-            client.name: error
-            for client in clients
-            if (error := self._obstacle(client)) is not None
-        }
-        if by_name and obstacles:
-            raise next(iter(obstacles.values()))
-        left_out = [
-            _Outcome(CLIENTS[name], left_out=str(error))
-            for name, error in obstacles.items()
-        ]
-        return [client for client in clients if client.name not in obstacles], left_out
+        usable = []
+        left_out = []
+        for client in clients:
+            obstacle = self._obstacle(client)
+            if obstacle is None:
+                usable.append(client)
+            elif by_name:
+                raise obstacle
+            else:
+                left_out.append(_Outcome(client, left_out=str(obstacle)))
+        return usable, left_out
 
     def _obstacle(self, client: Client) -> InvalidInput | None:
         if self.project is not None and not client.project_files:
@@ -161,12 +163,11 @@ class _Site:
             return client.remote(self.remote)
         entry = client.local([*self.command, "serve"])
         if self.project is None:
-            in_settings = client.hooks and client.hooks_in is None
-            return entry | (self.hooks(client) if in_settings else {})
-        if client.starts_elsewhere:
-            return entry | {
-                "env": {"FOLKLORE_NAMESPACE": project_namespace(self.project)}
-            }
+            if client.hooks and client.hooks_in is None:
+                entry = entry | self.hooks(client)
+        elif client.starts_elsewhere:
+            namespace = project_namespace(self.project)
+            entry = entry | {"env": {"FOLKLORE_NAMESPACE": namespace}}
         return entry
 
     def hooks(self, client: Client) -> dict[str, Any]:
@@ -185,28 +186,27 @@ class _Site:
 
     def installed(self, client: Client, path: Path, *, force: bool) -> _Outcome:
         """Return the changes that install Folklore into an assistant with these settings."""
-        if self.project is not None or client.folder is None:
-            change = changes.install(
-                path, client.section, self.entry(client), force=force
-            )
-            hooks = self._installed_hooks(client, force=force)
-            return _Outcome(client, path, change, hooks)
+        change: changes.Change | None = None
         former: Mapping[str, Any] = {}
-        if client.in_folder is None:
-            settings: changes.Change | None = changes.install(
-                path, client.section, self.entry(client), force=force
-            )
-        else:  # an entry of an earlier installation would start a second server
+        has_folder = self.project is None and client.folder is not None
+        if has_folder and client.in_folder is not None:
             former = _our_entry(client, path)
-            settings = changes.uninstall(path, client.section) if former else None
-        files = plugin.files_of(client.parts, self.command)
-        server_in = client.in_folder
-        folder = client.folder(self.machine)
-        folder_change = plugin.install_folder(
-            folder, files, server_in=server_in, former=former, force=force
-        )
+            if former:  # of an earlier installation, which would start a second server
+                change = changes.uninstall(path, client.section)
+        else:
+            entry = self.entry(client)
+            change = changes.install(path, client.section, entry, force=force)
+        folder: plugin.FolderChange | None = None
+        if self.project is None and client.folder is not None:
+            folder = plugin.install_folder(
+                client.folder(self.machine),
+                plugin.files_of(client.parts, self.command),
+                server_in=client.in_folder,
+                former=former,
+                force=force,
+            )
         hooks = self._installed_hooks(client, force=force)
-        return _Outcome(client, path, settings, hooks, folder_change)
+        return _Outcome(client, path, change, hooks, folder)
 
     def _installed_hooks(self, client: Client, *, force: bool) -> changes.Change | None:
         """Return the change of the client's file of hooks; None without one, or for a repository."""
@@ -248,11 +248,10 @@ class _Site:
             except (FolkloreError, OSError) as error:
                 if len(clients) == 1:
                     raise
+                message = str(error)
                 if isinstance(error, OSError):
-                    words = f"{error.strerror or error}; nothing was changed."
-                else:
-                    words = str(error)
-                outcome = _Outcome(client, path, error=words)
+                    message = f"{error.strerror or error}; nothing was changed."
+                outcome = _Outcome(client, path, error=message)
             outcomes.append(outcome)
         return outcomes
 
@@ -301,29 +300,30 @@ def install(
     )
     if only_print:
         for client in selected:
-            print_line(
-                f"{client.title}: {_shown(client.file(site.machine, project))}",
-                bold=True,
-            )
-            print_line(client.section.put("", site.entry(client)))
-            if client.hooks_in is not None and project is None:
-                print_line(_shown(client.hooks_in(site.machine)), bold=True)
-                print_line(client.hook_file.put("", site.hooks(client)))
+            _print_entries(site, client)
         return 0
-    token_place = None if dry_run or project is not None else _keep_token(settings)
-    outcomes = [
-        *site.carry_out(
-            selected, partial(site.installed, force=force), dry_run=dry_run
-        ),
-        *left_out,
-    ]
+
+    token_store = None
+    if not dry_run and project is None:
+        token_store = _keep_token(settings)
+    plan = partial(site.installed, force=force)
+    outcomes = site.carry_out(selected, plan, dry_run=dry_run) + left_out
     code = _report(outcomes, dry_run=dry_run, following=site.next_step)
     if not wants_json():
-        needs_database = flags["flags"]["database_url"] or os.environ.get(
-            "FOLKLORE_DATABASE_URL"
-        )
-        _advise(settings, token_place, project, needs_database_url=bool(needs_database))
+        in_environment = os.environ.get("FOLKLORE_DATABASE_URL")
+        needs_database = bool(flags["flags"]["database_url"] or in_environment)
+        _advise(settings, token_store, project, needs_database_url=needs_database)
     return code
+
+
+def _print_entries(site: _Site, client: Client) -> None:
+    """Print what an installation would write into the settings of an assistant."""
+    file = client.file(site.machine, site.project)
+    print_line(f"{client.title}: {_shown(file)}", bold=True)
+    print_line(client.section.put("", site.entry(client)))
+    if client.hooks_in is not None and site.project is None:
+        print_line(_shown(client.hooks_in(site.machine)), bold=True)
+        print_line(client.hook_file.put("", site.hooks(client)))
 
 
 @click.command()
@@ -341,19 +341,18 @@ def uninstall(
     settings = settings_of(ctx)
     by_name = _are_named(clients)
     site = _Site(Machine(), _project(scope))
-    selected, _ = site.usable(
-        [CLIENTS[name] for name in (dict.fromkeys(clients) if by_name else CLIENTS)],
-        by_name=by_name,
-    )
+    names = dict.fromkeys(clients) if by_name else CLIENTS
+    selected, _ = site.usable([CLIENTS[name] for name in names], by_name=by_name)
     outcomes = site.carry_out(selected, site.uninstalled, dry_run=dry_run)
     if not by_name:
-        outcomes = [one for one in outcomes if one.error or one.action != "absent"]
+        outcomes = [each for each in outcomes if each.error or each.action != "absent"]
     code = _report(outcomes, dry_run=dry_run)
     if not wants_json():
         if not outcomes:
             print_line("No assistant has an entry of Folklore.")
+        home = _shown(settings.home)
         print_line(
-            f"Left: the memories, settings and tokens in {_shown(settings.home)} and in the system's keyring."
+            f"Left: the memories, settings and tokens in {home} and in the system's keyring."
         )
     return code
 
@@ -370,23 +369,21 @@ def own_command(python: str, options: Sequence[str]) -> list[str]:
     folder = Path(python).parent
     if {"archive-v0", "environments-v2"} & set(folder.parts):
         return [shutil.which("uvx") or "uvx", "folklore-mcp", *options]
-    if (
-        "pipx" in folder.parts
-        and ".cache" in folder.parts
-        and "venvs" not in folder.parts
-    ):
+    is_pipx_cache = {"pipx", ".cache"} <= set(folder.parts)
+    if is_pipx_cache and "venvs" not in folder.parts:
         return [shutil.which("pipx") or "pipx", "run", "folklore-mcp", *options]
     script = folder / "folklore"
-    return [
-        *([str(script)] if script.exists() else [python, "-m", "folklore"]),
-        *options,
-    ]
+    if script.exists():
+        return [str(script), *options]
+    return [python, "-m", "folklore", *options]
 
 
 def options_for_assistants(settings: Settings, config: Path | None) -> list[str]:
     """Return the options by which a process of an assistant uses this home, this settings file and this server."""
+    options: list[str] = []
     file = config or os.environ.get("FOLKLORE_CONFIG")
-    options = [] if not file else ["--config", os.path.abspath(expanded(Path(file)))]  # noqa: PTH100 - keeps links
+    if file:
+        options += ["--config", os.path.abspath(expanded(Path(file)))]  # noqa: PTH100 - keeps links
     user = known_home()
     if user is None or settings.home != user / ".folklore":
         options += ["--home", str(settings.home)]
@@ -416,11 +413,10 @@ def _keep_token(settings: Settings) -> str | None:
 
 
 def _has_token(settings: Settings) -> bool:
+    if settings.token is not None:
+        return True
     try:
-        return (
-            settings.token is not None
-            or read_token(str(settings.server), home=settings.home) is not None
-        )
+        return read_token(str(settings.server), home=settings.home) is not None
     except FolkloreError:  # it is kept, and cannot be read now
         return True
 
@@ -447,7 +443,9 @@ def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
         entry = client.section.find(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, EditError):
         return {}
-    return entry if entry is not None and changes.is_ours(entry) else {}
+    if entry is None or not changes.is_ours(entry):
+        return {}
+    return entry
 
 
 def _report(
@@ -459,31 +457,30 @@ def _report(
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
 
     def show() -> None:
-        for one in outcomes:
-            if dry_run and one.writes:
-                _show_planned(one.client, one.writes)
-            elif one.error:
-                print_line(f"{one.client.title}: {one.error}", fg="red")
-            elif one.left_out:
-                print_line(f"{one.client.title}: left out ({one.left_out})")
+        for outcome in outcomes:
+            title = outcome.client.title
+            if dry_run and outcome.writes:
+                _show_planned(outcome.client, outcome.writes)
+            elif outcome.error:
+                print_line(f"{title}: {outcome.error}", fg="red")
+            elif outcome.left_out:
+                print_line(f"{title}: left out ({outcome.left_out})")
             else:
-                _show(one, following)
+                _show(outcome, following)
         if dry_run:
             print_line(
                 "Nothing was written. Leave out --dry-run to make these changes."
             )
 
-    print_either([_document(one) for one in outcomes], show)
-    return int(any(one.error for one in outcomes))
+    print_either([_document(outcome) for outcome in outcomes], show)
+    return int(any(outcome.error for outcome in outcomes))
 
 
 def _show_planned(client: Client, planned: Sequence[changes.Change]) -> None:
     """Print the files that would be made or deleted, and the differences of those that would change."""
     counts = Counter(change.planned for change in planned)
-    print_line(
-        f"{client.title}: {', '.join(f'{count} to {verb}' for verb, count in counts.items())}",
-        bold=True,
-    )
+    files = ", ".join(f"{count} to {verb}" for verb, count in counts.items())
+    print_line(f"{client.title}: {files}", bold=True)
     for change in planned:
         if change.planned == "change":
             click.echo(changes.changed_lines(change), nl=False)
@@ -495,12 +492,16 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
     title = outcome.client.title
     for part in outcome.parts:
-        if part.action in (outcome.action, *_CHANGING):
-            says = _SAYS_OF_FOLDER if part is outcome.folder else _SAYS
-            text = says[part.action].format(
-                file=_shown(part.path), parts=_parts(outcome.client)
-            )
-            print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
+        if part.action not in (outcome.action, *_CHANGING):
+            continue
+        messages = _SAYS_OF_FOLDER if part is outcome.folder else _SAYS
+        text = messages[part.action].format(
+            file=_shown(part.path), parts=_parts(outcome.client)
+        )
+        if part.writes:
+            print_line(f"{title}: {text}", fg="green")
+        else:
+            print_line(f"{title}: {text}")
     for file in (outcome.change, outcome.hooks):
         if file is not None and file.backup is not None:
             print_line(f"  The file as it was before: {_shown(file.backup)}")
@@ -511,14 +512,18 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
 
 
 def _parts(client: Client) -> str:
-    commands = sum(name.startswith("commands/") for name in client.parts)
-    parts = {
-        "the server": client.in_folder is not None,
-        "hooks": any(name.startswith("hooks/") for name in client.parts),
-        "a skill": True,
-        f"{commands} commands": commands > 0,
-    }
-    return ", ".join(name for name, there in parts.items() if there)
+    """Return in words what is in the folder of an assistant."""
+    names = client.parts
+    commands = sum(name.startswith("commands/") for name in names)
+    parts = []
+    if client.in_folder is not None:
+        parts.append("the server")
+    if any(name.startswith("hooks/") for name in names):
+        parts.append("hooks")
+    parts.append("a skill")
+    if commands:
+        parts.append(f"{commands} commands")
+    return ", ".join(parts)
 
 
 def _document(outcome: _Outcome) -> dict[str, object]:
@@ -528,10 +533,10 @@ def _document(outcome: _Outcome) -> dict[str, object]:
     return {
         "client": outcome.client.name,
         "file": str(outcome.path) if outcome.path else None,
-        "hooks": str(hooks.path) if hooks is not None else None,
-        "folder": str(folder.path) if folder is not None else None,
+        "hooks": None if hooks is None else str(hooks.path),
+        "folder": None if folder is None else str(folder.path),
         "action": outcome.action,
-        "backup": str(change.backup) if change is not None and change.backup else None,
+        "backup": str(change.backup) if change and change.backup else None,
         "left": [str(path) for path in outcome.left],
         "error": outcome.error or outcome.left_out,
     }
@@ -539,16 +544,15 @@ def _document(outcome: _Outcome) -> dict[str, object]:
 
 def _advise(
     settings: Settings,
-    token_place: str | None,
+    token_store: str | None,
     project: Path | None,
     *,
     needs_database_url: bool,
 ) -> None:
     """Print where the token is, what the settings of assistants do not hold, and what to do about it."""
-    if token_place is not None:
-        print_line(
-            f"The token for {normalised(str(settings.server))} is kept in {token_place}."
-        )
+    if token_store is not None:
+        server = normalised(str(settings.server))
+        print_line(f"The token for {server} is kept in {token_store}.")
     elif settings.server is not None and project is None and not _has_token(settings):
         print_line(f"No token for {settings.server} is kept here.")
         print_line(

@@ -30,16 +30,16 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool) -> int:
 
     A job that another process runs is skipped (busy). If one fails, the others still run, and the exit code is 1.
     """
-    reports = call(ctx, RunJobsRequest(jobs=names, dry_run=dry_run))
-    rows: list[Any] = [
-        without_nulls(asdict(report) | {"seconds": round(report.seconds, 3)})
-        for report in reports
-    ]
-    print_either(
-        {"jobs": rows},
-        lambda: print_rows(rows, ["job", "outcome", "done", "seconds", "error"]),
-    )
-    return 1 if any(report.outcome == "failed" for report in reports) else 0
+    rows: list[Any] = []
+    has_failed = False
+    for report in call(ctx, RunJobsRequest(jobs=names, dry_run=dry_run)):
+        has_failed |= report.outcome == "failed"
+        row = asdict(report)
+        row["seconds"] = round(report.seconds, 3)
+        rows.append(without_nulls(row))
+    columns = ["job", "outcome", "done", "seconds", "error"]
+    print_either({"jobs": rows}, lambda: print_rows(rows, columns))
+    return int(has_failed)
 
 
 @jobs.command()
@@ -62,14 +62,14 @@ def _row(job: "Job", info: JobsInfo, zone: tzinfo) -> dict[str, Any]:
         "job": job.name,
         "about": job.about,
         "every_seconds": int(job.every.total_seconds()),
+        "scheduled": scheduled,
+        "state": info.state(job.name),
     }
-    row |= {"scheduled": scheduled, "state": info.state(job.name)}
     if state is not None:
-        seconds = None if state.seconds is None else round(state.seconds, 3)
-        row |= row_of(state, _RUN, zone) | {
-            "seconds": seconds,
-            "done": dict(state.done),
-        }
+        row |= row_of(state, _RUN, zone)
+        row["done"] = dict(state.done)
+        if state.seconds is not None:
+            row["seconds"] = round(state.seconds, 3)
         if not scheduled:
             del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}

@@ -30,7 +30,7 @@ _SOON = timedelta(days=7)  # a certificate that ends before then is reported
 _CLOCKS = 30.0  # seconds by which clocks may differ unnoticed
 _PROBES = 5
 # Checks of the server among those of this machine; further ones follow.
-_OWN_PLACES = ("token", "grants", "memory")
+_IN_ORDER = ("token", "grants", "memory")
 
 
 @dataclass(slots=True)
@@ -67,20 +67,19 @@ async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
         await exam.check("grants", lambda: _reported(exam, "grants"), needs=has_caller)
         await exam.check("project", lambda: _project(exam), needs=has_caller)
         await exam.check("memory", lambda: _reported(exam, "memory"), needs=has_caller)
-        exam.checks += [
-            check for check in exam.reported if check.name not in _OWN_PLACES
-        ]
+        others = [check for check in exam.reported if check.name not in _IN_ORDER]
+        exam.checks += others
     await exam.check("assistants", lambda: _assistants(exam))
     return exam
 
 
 async def _settings(exam: ServerExamination) -> str:
-    source = "no token" if token_for(exam.settings) is None else "a saved token"
-    if exam.settings.token is not None:
-        if "FOLKLORE_TOKEN" in os.environ:
-            source = "the token of FOLKLORE_TOKEN"
-        else:
-            source = "the token of the settings"
+    if exam.settings.token is None:
+        source = "no token" if token_for(exam.settings) is None else "a saved token"
+    elif "FOLKLORE_TOKEN" in os.environ:
+        source = "the token of FOLKLORE_TOKEN"
+    else:
+        source = "the token of the settings"
     return f"server {exam.server}, with {source}"
 
 
@@ -111,7 +110,9 @@ async def _server(exam: ServerExamination, client: HttpClient) -> str:
 
 def _member(reply: Reply, name: str) -> str | None:
     value = reply.json()
-    return str(value[name]) if isinstance(value, dict) and name in value else None
+    if isinstance(value, dict) and name in value:
+        return str(value[name])
+    return None
 
 
 async def _tls(exam: ServerExamination) -> str:
@@ -123,17 +124,11 @@ async def _tls(exam: ServerExamination) -> str:
             "The connection is not encrypted: tokens and memories can be read on the way.",
             hint=hint,
         )
-    ends = datetime.fromtimestamp(
-        ssl.cert_time_to_seconds(exam.certificate["notAfter"]), UTC
-    )
-    issuer = {
-        name: value for ((name, value),) in exam.certificate.get("issuer", ()) if name
-    }
-    by = (
-        issuer.get("organizationName")
-        or issuer.get("commonName")
-        or "an unnamed authority"
-    )
+    seconds = ssl.cert_time_to_seconds(exam.certificate["notAfter"])
+    ends = datetime.fromtimestamp(seconds, UTC)
+    issuer = dict(pairs[0] for pairs in exam.certificate.get("issuer", ()))
+    organisation = issuer.get("organizationName")
+    by = organisation or issuer.get("commonName") or "an unnamed authority"
     text = f"certificate by {by}, until {absolute_time(ends, exam.zone)}"
     if ends - datetime.now(UTC) < _SOON:
         raise Doubt(f"{text}.", hint="Its operator should renew it.")
@@ -143,9 +138,8 @@ async def _tls(exam: ServerExamination) -> str:
 async def _token(exam: ServerExamination, client: HttpClient) -> str:
     began = datetime.now(UTC)
     caller = await client.call(CallerRequest())
-    exam.offset = (
-        caller.at - (began + (datetime.now(UTC) - began) / 2)
-    ).total_seconds()
+    middle = began + (datetime.now(UTC) - began) / 2
+    exam.offset = (caller.at - middle).total_seconds()
     exam.reported = await client.call(ChecksRequest())
     exam.caller = caller
     return await _reported(exam, "token")
@@ -156,9 +150,9 @@ async def _reported(exam: ServerExamination, name: str) -> str:
     check = next(check for check in exam.reported if check.name == name)
     if check.status == "ok":
         return check.detail
-    raise (Doubt if check.status == "warning" else FolkloreError)(
-        check.detail, hint=check.hint
-    )
+    if check.status == "warning":
+        raise Doubt(check.detail, hint=check.hint)
+    raise FolkloreError(check.detail, hint=check.hint)
 
 
 async def _version(exam: ServerExamination) -> str:
@@ -220,9 +214,10 @@ async def _assistants(exam: ServerExamination) -> str:
         )
     if not installed:
         raise Doubt(f"Folklore is not installed into {', '.join(missing)}.", hint=hint)
-    return f"installed into {', '.join(installed)}" + (
-        f"; not into {', '.join(missing)}" if missing else ""
-    )
+    text = f"installed into {', '.join(installed)}"
+    if missing:
+        text += f"; not into {', '.join(missing)}"
+    return text
 
 
 def _installation(client: Client, server: str) -> str:

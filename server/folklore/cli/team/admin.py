@@ -69,10 +69,10 @@ def list_namespaces(ctx: click.Context, deleted: bool) -> None:
     namespaces = call(ctx, ListNamespacesRequest(deleted=deleted))
     zone = zone_of(ctx)
     columns = f"{_NAMESPACE} deleted_at deleted_by" if deleted else _NAMESPACE
-    rows = [
-        row_of(item, columns, zone) | {"memories": item.memories or 0}
-        for item in namespaces
-    ]
+    rows = []
+    for namespace in namespaces:
+        memories = namespace.memories or 0
+        rows.append(row_of(namespace, columns, zone) | {"memories": memories})
     none = "No namespace was deleted." if deleted else "Nothing has been stored yet."
     _print_rows("namespaces", rows, none, columns.split())
 
@@ -89,11 +89,10 @@ def create_namespace(
     ctx: click.Context, name: str, language: str | None, description: str | None
 ) -> None:
     """Create an empty namespace; storing into a new name creates one too."""
-    created = call(
-        ctx,
-        CreateNamespaceRequest(name=name, language=language, description=description),
+    request = CreateNamespaceRequest(
+        name=name, language=language, description=description
     )
-    print_line(f"created {created}")
+    print_line(f"created {call(ctx, request)}")
 
 
 @namespaces.command()
@@ -188,19 +187,20 @@ def merge(
             f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?"
         )
     done = call(ctx, request)
-    print_line(
-        f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}"
-    )
+    verb = "would move" if dry_run else "moved"
+    print_line(f"{verb} {_moved(done)} from {done.name} into {done.into}")
 
 
 def _moved(merged: MergedNamespaces) -> str:
+    notes = []
     if merged.duplicates:
-        notes = [f"{merged.duplicates:,} superseded by the same text"]
-    else:
-        notes = []
-    notes += [f"{merged.known:,} more are there already"] if merged.known else []
+        notes.append(f"{merged.duplicates:,} superseded by the same text")
+    if merged.known:
+        notes.append(f"{merged.known:,} more are there already")
     memories = amount(merged.memories, "memory")
-    return f"{memories} ({', '.join(notes)})" if notes else memories
+    if not notes:
+        return memories
+    return f"{memories} ({', '.join(notes)})"
 
 
 @namespaces.command()
@@ -218,34 +218,30 @@ def stats(ctx: click.Context, namespaces: Names) -> None:
     """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     result = call(ctx, StatsRequest(namespaces=namespaces))
     zone = zone_of(ctx)
-    # Without a model no embedding is pending.
-    counts = [
-        count
-        for count in _COUNTS.split()
-        if result.model is not None or count != "without_vector"
-    ]
+    counts = _COUNTS.split()
+    if result.model is None:  # then no embedding is pending
+        counts.remove("without_vector")
     columns = ["name", *counts, "oldest", "newest"]
     rows = [row_of(item, " ".join(columns), zone) for item in result.namespaces]
     total = {count: sum(row[count] for row in rows) for count in counts}
-    items = [without_nulls(row) for row in rows]
     value = without_nulls(
         {
-            "namespaces": items,
+            "namespaces": [without_nulls(row) for row in rows],
             "total": total,
             "model": result.model,
             "engine": result.engine,
         }
     )
-    last = [{"name": "all", **total}] if len(rows) > 1 else []
-    print_either(value, lambda: print_rows([*rows, *last], columns))
+    if len(rows) > 1:
+        rows.append({"name": "all", **total})
+    print_either(value, lambda: print_rows(rows, columns))
 
 
 def _summary(erased: ErasedNamespaces) -> str:
+    name = erased.name
     if len(erased.ids) > 1:
-        several = f" ({len(erased.ids):,} deleted namespaces)"
-    else:
-        several = ""
-    return f"{erased.name}{several} with {amount(erased.memories, 'memory')}"
+        name += f" ({len(erased.ids):,} deleted namespaces)"
+    return f"{name} with {amount(erased.memories, 'memory')}"
 
 
 tags = click.Group("tags", help="Manage the tags of a namespace.")
@@ -315,20 +311,20 @@ tokens = click.Group(
 def create_token(ctx: click.Context, /, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
     token = call(ctx, CreateTokenRequest(**options))
-    ends = {"expires_at": token.expires_at.isoformat()} if token.expires_at else {}
     value = {
         "id": str(token.id),
         "name": token.principal,
         "token": token.secret,
         "created": list(token.created),
     }
-    print_either(value | ends, token.secret)
+    if token.expires_at:
+        value["expires_at"] = token.expires_at.isoformat()
+    print_either(value, token.secret)
     warn_unusable(token)
     if not wants_json():
+        until = "without an end"
         if token.expires_at:
             until = f"until {absolute_time(token.expires_at, zone_of(ctx))}"
-        else:
-            until = "without an end"
         click.echo(
             f"This token of {token.principal} (id {token.id}, {until}) is shown once: keep it now.",
             err=True,
@@ -354,20 +350,18 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
     """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
     tokens = call(ctx, ListTokensRequest(principal=name, all=all_))
     zone = zone_of(ctx)
-    rows = [
-        row_of(item, "id name=principal", zone)
-        | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
-        | row_of(item, f"namespace=home agent issuer {_LAST}", zone)
-        for item in tokens
-    ]
+    rows = []
+    for token in tokens:
+        row = row_of(token, "id name=principal", zone)
+        row["grants"] = "everything (owner)" if token.owner else " ".join(token.grants)
+        row |= row_of(token, f"namespace=home agent issuer {_LAST}", zone)
+        rows.append(row)
     none = (
         "There are no tokens: over HTTP a server admits the user who started it alone."
     )
-    _print_rows(
-        "tokens",
-        rows,
-        none if name is None else f"{name} has no {'' if all_ else 'valid '}tokens.",
-    )
+    if name is not None:
+        none = f"{name} has no tokens." if all_ else f"{name} has no valid tokens."
+    _print_rows("tokens", rows, none)
 
 
 @tokens.command()
@@ -376,18 +370,12 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool) -> None:
 @context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
-    token_ids = tuple(
-        id_of(text, "ID", "`folklore tokens list` shows ids.")
-        for text in dict.fromkeys(ids)
-    )
+    hint = "`folklore tokens list` shows ids."
+    token_ids = tuple(id_of(text, "ID", hint) for text in dict.fromkeys(ids))
     revoked = call(ctx, RevokeTokensRequest(ids=token_ids, principal=name))
-    value = {
-        "revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]
-    }
-    print_either(
-        value,
-        "\n".join(f"revoked {token.id} of {token.principal}" for token in revoked),
-    )
+    rows = [{"id": str(token.id), "name": token.principal} for token in revoked]
+    lines = [f"revoked {token.id} of {token.principal}" for token in revoked]
+    print_either({"revoked": rows}, "\n".join(lines))
 
 
 @click.command()
@@ -406,20 +394,18 @@ def audit(ctx: click.Context, /, **options: object) -> None:
     request = AuditRequest(**options)
     entries = call(ctx, request)
     zone = zone_of(ctx)
-    rows = [
-        {name: value for name, value in row_of(item, _ENTRY, zone).items() if value}
-        for item in entries
-    ]
-    if request != type(request)():
+    rows = []
+    shown = set[str]()
+    for entry in entries:
+        values = row_of(entry, _ENTRY, zone).items()
+        row = {name: value for name, value in values if value}
+        shown |= row.keys()
+        rows.append(row)
+    none = "The audit log is empty."
+    if request != AuditRequest():
         none = "The audit log holds no such entry."
-    else:
-        none = "The audit log is empty."
-    _print_rows(
-        "audit",
-        rows,
-        none,
-        [name for name in _AUDITED if any(name in row for row in rows)],
-    )
+    columns = [name for name in _AUDITED if name in shown]
+    _print_rows("audit", rows, none, columns)
 
 
 def _print_rows(

@@ -78,7 +78,8 @@ def invite(
     join` exchanges the code for a token; a code that was used opens
     nothing. `folklore tokens list` shows invitations, and `folklore tokens revoke` withdraws them.
     """
-    full_grants = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
+    of_repos = [f"{_namespace_of(repo)}:{role}" for repo in repos]
+    full_grants = (*of_repos, *grants)
     if not full_grants:
         raise InvalidInput(
             "repo",
@@ -87,27 +88,23 @@ def invite(
         )
     address = _public_address(settings_of(ctx), url)
     result = call(ctx, InviteRequest(grants=full_grants, **options))
-    zone = zone_of(ctx)
     line = join_line(address, result.code)
     value: dict[str, Any] = {
         "id": str(result.id),
         "name": result.principal,
         "line": line,
         "url": address,
-    }
-    value |= {
         "code": result.code,
         "valid_until": result.valid_until,
         "created": list(result.created),
     }
-    print_either(
-        value | ({"expires_at": result.expires_at} if result.expires_at else {}), line
-    )
+    if result.expires_at:
+        value["expires_at"] = result.expires_at
+    print_either(value, line)
     warn_unusable(result)
-    for text in (
-        () if wants_json() else _instructions(result, full_grants, address, zone)
-    ):
-        click.echo(text, err=True)
+    if not wants_json():
+        for text in _instructions(result, full_grants, address, zone_of(ctx)):
+            click.echo(text, err=True)
 
 
 def join_line(address: str, code: str) -> str:
@@ -121,12 +118,10 @@ def _instructions(
     until = absolute_time(invitation.valid_until, zone)
     yield f"Send this line to {invitation.principal}. It works once, until {until}, for {', '.join(grants)}."
     yield f"A machine without Folklore needs before it: {pip_install()}"
-    expires_at = invitation.expires_at
-    yield (
-        f"The token ends {absolute_time(expires_at, zone)}."
-        if expires_at
-        else "The token has no end."
-    )
+    if invitation.expires_at:
+        yield f"The token ends {absolute_time(invitation.expires_at, zone)}."
+    else:
+        yield "The token has no end."
     if invitation.created:
         yield f"Created: {', '.join(invitation.created)}."
     yield f"`folklore tokens revoke {invitation.id}` withdraws it."
@@ -171,13 +166,13 @@ def join(
     if ca is not None:
         keep_authority(server, ca, settings.home)
     try:
-        caller, place = asyncio.run(_exchange(settings, server, code))
+        caller, token_store = asyncio.run(_exchange(settings, server, code))
     except FolkloreError:
         if ca is not None and read_token(server, home=settings.home) is None:
             drop_authority(server, settings.home)
         raise
     print_line(
-        f"Joined {server} as {caller.principal}; the token is kept in {place}.",
+        f"Joined {server} as {caller.principal}; the token is kept in {token_store}.",
         fg="green",
     )
     root = ctx.find_root().obj
@@ -228,22 +223,20 @@ async def _exchange(
     async with HttpClient(settings, anonymous=True) as client:
         if former is not None:
             with suppress(Conflict):  # the kept token is that of another invitation
-                return await _redeem(client, code, former), save_token(
-                    server, former, home=home
-                )
+                membership = await _redeem(client, code, former)
+                return membership, save_token(server, former, home=home)
         secret = new_secret()
-        place = save_token(server, secret, home=home)
+        token_store = save_token(server, secret, home=home)
         try:
-            return await _redeem(client, code, secret), place
+            return await _redeem(client, code, secret), token_store
         except FolkloreError as error:
-            unknown = isinstance(error, Unavailable) and not isinstance(
-                error, NotCarriedOut
-            )
+            is_refused = not isinstance(error, Unavailable)
+            may_be_used = not is_refused and not isinstance(error, NotCarriedOut)
             if former is not None:
                 save_token(server, former, home=home)
-            elif not unknown:
+            elif not may_be_used:
                 delete_token(server, home=home)
-            if unknown:
+            if may_be_used:
                 hint = "The invitation may have been used. Run the same line again."
                 raise Unavailable(error.message, hint=hint) from error
             raise

@@ -43,10 +43,8 @@ def export(ctx: click.Context, /, file: str, **options: object) -> None:
         ctx, lambda operations: _write(operations.export(request), file)
     )
     if file != "-":
-        print_either(
-            {"file": file, "exported": count},
-            f"{amount(count, 'memory')} exported to {file}",
-        )
+        value = {"file": file, "exported": count}
+        print_either(value, f"{amount(count, 'memory')} exported to {file}")
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
