@@ -70,14 +70,14 @@ def request_headers(settings: Settings) -> dict[str, str]:
     The namespace is that of the settings, else the project of the working directory.
     """
     directory = working_directory(os.environ)
-    stated = {
-        "namespace": settings.namespace or project_namespace(directory, settings.remote)
-    }
+    project = settings.namespace or project_namespace(directory, settings.remote)
+    stated = {"namespace": project}
     if settings.server is None:
-        stated |= {"author": settings.author} | (
-            {} if settings.namespace else {"directory": str(directory)}
-        )
-    quoted = {
-        f"folklore-{name}": quote(value, safe="") for name, value in stated.items()
-    }
-    return {**quoted, "folklore-time-zone": str(local_zone(settings))}
+        stated["author"] = settings.author
+        if not settings.namespace:
+            stated["directory"] = str(directory)
+    headers = {}
+    for name, value in stated.items():
+        headers[f"folklore-{name}"] = quote(value, safe="")
+    headers["folklore-time-zone"] = str(local_zone(settings))
+    return headers

@@ -15,8 +15,8 @@ def tls_context(server: str, home: Path | None) -> ssl.SSLContext:
         import certifi
 
         context.load_verify_locations(certifi.where())
-    if home is not None and (path := _path(server, home)).exists():
-        context.load_verify_locations(path)
+    if home is not None and _path(server, home).exists():
+        context.load_verify_locations(_path(server, home))
     return context
 
 
@@ -40,6 +40,5 @@ def drop_authority(server: str, home: Path) -> None:
 
 
 def _path(server: str, home: Path) -> Path:
-    return (
-        home / "authorities" / f"{hashlib.sha256(server.encode()).hexdigest()[:24]}.pem"
-    )
+    digest = hashlib.sha256(server.encode()).hexdigest()
+    return home / "authorities" / f"{digest[:24]}.pem"

@@ -109,18 +109,16 @@ class Bridge:
         if isinstance(line, LongLine):
             self._write(_error(line.id, _INVALID_REQUEST, line.message))
             return
+        text = replace_lone_surrogates(line).decode("utf-8", "replace")
         try:
-            message = json.loads(
-                replace_lone_surrogates(line).decode("utf-8", "replace")
-            )
+            message = json.loads(text)
         except (ValueError, RecursionError) as error:
             log.warning("unreadable_line %s", type(error).__name__)
             self._write(_error(None, _PARSE_ERROR, "The line cannot be read as JSON."))
             return
         if not isinstance(message, dict) or message.keys().isdisjoint({"id", "method"}):
-            self._write(
-                _error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message.")
-            )
+            problem = "The line must be one JSON-RPC message."
+            self._write(_error(None, _INVALID_REQUEST, problem))
         elif message.keys() >= {"id", "method"}:
             self._begin(message)
         elif message.get("method") == "notifications/cancelled":
@@ -133,19 +131,17 @@ class Bridge:
     def _begin(self, request: Message) -> None:
         id_ = request["id"]
         if not isinstance(id_, str | int) or not isinstance(request["method"], str):
-            self._write(
-                _error(
-                    None,
-                    _INVALID_REQUEST,
-                    "id must be a text or a whole number, and method a text.",
-                )
-            )
+            problem = "id must be a text or a whole number, and method a text."
+            self._write(_error(None, _INVALID_REQUEST, problem))
             return
+
+        def forget(done: asyncio.Task[None]) -> None:
+            if self._calls.get(id_) is done:
+                del self._calls[id_]
+
         task = asyncio.create_task(self._serve(request), name="folklore-request")
         self._calls[id_] = task
-        task.add_done_callback(
-            lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None
-        )
+        task.add_done_callback(forget)
 
     async def close(self) -> None:
         """Cancel the calls that run, and close the connections."""
@@ -179,27 +175,23 @@ class Bridge:
         else:
             answer = await self._called(await self._tied(request), version)
         result = answer.get("result")
-        if isinstance(result, dict):
-            if method == "initialize" and isinstance(
-                result.get("protocolVersion"), str
-            ):
-                self._negotiated = result["protocolVersion"]
-            # The server has no working copy of the repository: what only this machine knows is added to each result.
-            if method in _ABOUT_MEMORIES and self._code is not None:
-                answer = {**answer, "result": await self._code.answered(result)}
+        if not isinstance(result, dict):
+            return answer
+        negotiated = result.get("protocolVersion")
+        if method == "initialize" and isinstance(negotiated, str):
+            self._negotiated = negotiated
+        # The server has no working copy of the repository: what only this machine knows is added to each result.
+        if method in _ABOUT_MEMORIES and self._code is not None:
+            return {**answer, "result": await self._code.answered(result)}
         return answer
 
     async def _called(self, request: Message, version: str | None) -> Message:
-        repeatable = request["method"] in _READS or (
-            request["method"] == "tools/call"
-            and _params(request).get("name") in REPEATABLE
-        )
         async with self._turns:  # the time that a call may take begins with its turn
             return await self._remote.call(
                 _with_ids(request, self._session),
                 self._headers(request, version),
                 self._write,
-                repeatable=repeatable,
+                repeatable=_is_repeatable(request),
             )
 
     async def _tied(self, request: Message) -> Message:
@@ -213,12 +205,11 @@ class Bridge:
             return {**request, "params": params}
 
         async def call(params: Message) -> Message:
-            meta = {
-                **(_params(request).get("_meta") or {}),
-                **params["_meta"],
-            }  # the protocol's version, too
-            read = {**request, "params": {**params, "_meta": meta}}
-            result = (await self._called(read, _version_of(request))).get("result")
+            meta = _params(request).get("_meta") or {}  # the protocol's version, too
+            all_params = {**params, "_meta": {**meta, **params["_meta"]}}
+            read = {**request, "params": all_params}
+            answer = await self._called(read, _version_of(request))
+            result = answer.get("result")
             return result if isinstance(result, dict) else {}
 
         return {**request, "params": await self._code.asked(_params(request), call)}
@@ -241,12 +232,12 @@ class Bridge:
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:
         """Return the headers that repeat parts of a message, as the protocol demands."""
-        headers = {"mcp-method": _header(request["method"])}
-        if (version := version or self._negotiated) is not None and request[
-            "method"
-        ] != "initialize":
+        method = request["method"]
+        headers = {"mcp-method": _header(method)}
+        version = version or self._negotiated
+        if version is not None and method != "initialize":
             headers["mcp-protocol-version"] = _header(version)
-        name = _params(request).get(_NAME_PARAMETERS.get(request["method"], ""))
+        name = _params(request).get(_NAME_PARAMETERS.get(method, ""))
         if isinstance(name, str):
             headers["mcp-name"] = _header(name)
         return headers
@@ -255,6 +246,13 @@ class Bridge:
 def _params(request: Message) -> dict[str, Any]:
     params = request.get("params")
     return params if isinstance(params, dict) else {}
+
+
+def _is_repeatable(request: Message) -> bool:
+    """Return whether a request may be sent twice."""
+    if request["method"] == "tools/call":
+        return _params(request).get("name") in REPEATABLE
+    return request["method"] in _READS
 
 
 def _version_of(request: Message) -> str | None:
@@ -273,8 +271,8 @@ def _with_ids(request: Message, session: str) -> Message:
     meta = params.get("_meta", {})
     if request["method"] != "tools/call" or not isinstance(meta, dict):
         return request
-    ids = {_CALL_ID: uuid4().hex, _SESSION_ID: session}
-    return {**request, "params": {**params, "_meta": {**ids, **meta}}}
+    with_ids = {_CALL_ID: uuid4().hex, _SESSION_ID: session, **meta}
+    return {**request, "params": {**params, "_meta": with_ids}}
 
 
 def _header(value: str) -> str:

@@ -92,11 +92,8 @@ class Connections:
         with suppress(IndexError):
             while True:
                 connection, since = self._idle.pop()
-                # Readable without a request means that the server has closed it.
-                if (
-                    abs(time.time() - since) < _IDLE
-                    and not select.select([connection.sock], [], [], 0)[0]
-                ):
+                is_recent = abs(time.time() - since) < _IDLE
+                if is_recent and not _is_closed_by_server(connection):
                     self._used.add(connection)
                     return connection
                 connection.close()
@@ -142,13 +139,10 @@ class Connections:
         """Return, as a future, whether the server answers on a new connection."""
 
         def alive() -> bool:
-            with (
-                suppress(NoAnswer),
-                self.exchange(
-                    self._new(seconds), "GET", "/healthz", None, {}
-                ) as response,
-            ):
-                return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
+            with suppress(NoAnswer):
+                connection = self._new(seconds)
+                with self.exchange(connection, "GET", "/healthz", None, {}) as response:
+                    return response.status < HTTPStatus.INTERNAL_SERVER_ERROR
             return False
 
         return in_thread(alive, "folklore-alive")
@@ -164,36 +158,30 @@ class Connections:
         return f"{_reason(error)}{self.by_proxy}"
 
     def _new(self, seconds: float) -> HTTPConnection:
+        """Return a new open connection. Raises NoAnswer."""
         if self._proxy is not None and self._proxy.problem is not None:
             raise NoAnswer(f"{self._proxy.words} {self._proxy.problem}", sent=False)
-        if self._proxy is None:
-            where = self._server
+        address = self._server if self._proxy is None else self._proxy.address
+        host = address.hostname or ""
+        if self._tls is None:
+            connection = HTTPConnection(host, address.port, timeout=seconds)
         else:
-            where = self._proxy.address
-        host = where.hostname or ""
-        port = where.port
-        if self._tls is not None:
-            connection: HTTPConnection = HTTPSConnection(
-                host, port, timeout=seconds, context=self._tls
+            connection = HTTPSConnection(
+                host, address.port, timeout=seconds, context=self._tls
             )
-        else:
-            connection = HTTPConnection(host, port, timeout=seconds)
-        if self._proxy is not None and self._tls is not None:
-            connection.set_tunnel(
-                self._server.hostname or "",
-                self._server.port,
-                _authorization(self._proxy.address),
-            )
+            if self._proxy is not None:
+                connection.set_tunnel(
+                    self._server.hostname or "",
+                    self._server.port,
+                    _authorization(self._proxy.address),
+                )
         try:
             if self._local is not None:
                 connection.sock = self._local.connect(seconds)
             else:
                 connection.connect()  # without Nagle's delay
-        except (
-            OSError,
-            HTTPException,
-            ValueError,
-        ) as error:  # the last for a host that cannot be a name
+        except (OSError, HTTPException, ValueError) as error:
+            # ValueError: a host that cannot be a name
             connection.close()
             raise NoAnswer(self._words(error), sent=False) from error
         connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
@@ -252,14 +240,23 @@ class Exchange(Generic[Answer]):
         self._work(connection, self._answer)
 
     def _answer(self, answer: Answer) -> None:
-        self._loop.call_soon_threadsafe(
-            lambda: None if self.answered.done() else self.answered.set_result(answer)
-        )
+        def set_result() -> None:
+            if not self.answered.done():
+                self.answered.set_result(answer)
+
+        self._loop.call_soon_threadsafe(set_result)
+
+
+def _is_closed_by_server(connection: HTTPConnection) -> bool:
+    """Return whether an idle connection was closed: then it is readable without a request."""
+    readable, _, _ = select.select([connection.sock], [], [], 0)
+    return bool(readable)
 
 
 def _abort(connection: HTTPConnection) -> None:
     """Close a connection that another thread may be reading from."""
-    if (stream := connection.sock) is not None:
+    stream = connection.sock
+    if stream is not None:
         with suppress(OSError):
             # Not that of an SSLSocket, which takes the TLS state from under the other thread.
             socket.socket.shutdown(stream, socket.SHUT_RDWR)
@@ -276,8 +273,8 @@ def _reason(error: Exception) -> str:
     """Return an error of the network in a few words of one line."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
+    text = str(error)
     if isinstance(error, OSError) and error.strerror:
         text = error.strerror
-    else:
-        text = str(error)
-    return (text.splitlines() or [""])[0][:200].rstrip(".") or type(error).__name__
+    lines = text.splitlines() or [""]
+    return lines[0][:200].rstrip(".") or type(error).__name__

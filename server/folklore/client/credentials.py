@@ -36,15 +36,17 @@ def read_token(server: str, *, home: Path | None = None) -> str | None:
         return None
     except (OSError, ValueError):
         record = None
-    if not isinstance(record, dict) or not isinstance(
-        token := record.get("token"), str | None
-    ):
+    is_record = isinstance(record, dict)
+    if not is_record or not isinstance(record.get("token"), str | None):
         raise ConfigInvalid(
             "token",
             f"{path} cannot be read.",
             hint="Delete it and save the token again.",
         )
-    if token is None and (token := _ask_keyring("get", url)) is None:
+    token: str | None = record.get("token")
+    if token is None:
+        token = _ask_keyring("get", url)
+    if token is None:
         raise Unavailable(
             f"The token for {url} is in the system's keyring, which does not answer or no longer has it.",
             hint="Unlock the keyring, or set FOLKLORE_TOKEN.",
@@ -63,20 +65,16 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
             "token", "is not a token.", hint="`folklore tokens create` shows one, once."
         )
     path = _path(url, home)
+    record = {"server": url}
+    where = "the system's keyring"
+    is_taken = _ask_keyring("set", url, token) is not None
     # Some backends take an entry and keep nothing.
-    in_keyring = (
-        _ask_keyring("set", url, token) is not None
-        and _ask_keyring("get", url) == token
-    )
+    if not is_taken or _ask_keyring("get", url) != token:
+        record["token"] = token
+        where = f"{path} (mode 0600; this system has no keyring that answers)"
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if in_keyring:
-        record = {"server": url}
-    else:
-        record = {"server": url, "token": token}
     replace_file(path, json.dumps(record).encode(), 0o600)
-    if in_keyring:
-        return "the system's keyring"
-    return f"{path} (mode 0600; this system has no keyring that answers)"
+    return where
 
 
 def delete_token(server: str, *, home: Path | None = None) -> bool:
@@ -116,8 +114,10 @@ def normalised(server: str) -> str:
 
 def _path(url: str, home: Path | None) -> Path:
     """Return the file of a server: one for each, so that two processes never write the same one."""
-    name = f"{quote(urlsplit(url).netloc, safe='')[:100]}-{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
-    return (home or home_directory(os.environ)) / "credentials" / name
+    host = quote(urlsplit(url).netloc, safe="")
+    digest = hashlib.sha256(url.encode()).hexdigest()
+    folder = (home or home_directory(os.environ)) / "credentials"
+    return folder / f"{host[:100]}-{digest[:12]}.json"
 
 
 def _ask_keyring(operation: str, url: str, token: str = "") -> str | None:

@@ -20,6 +20,7 @@ from folklore.client.code.calls import prepare
 from folklore.client.code.marks import marked_result
 from folklore.client.connections import (
     Connections,
+    Content,
     Exchange,
     NoAnswer,
     UserServer,
@@ -43,9 +44,8 @@ Value = TypeVar("Value")
 Body = Callable[[Advance], Iterator[bytes]]
 
 _SECONDS = 60.0
-_PROGRESS = (
-    b'{"progress":'  # begins a line before the answer of an operation that lasts
-)
+# Begins a line before the answer of an operation that lasts.
+_PROGRESS = b'{"progress":'
 _LINES = 200  # of an import that are sent at once
 _BYTES = 65_536  # of the lines of an export that are read at once
 
@@ -104,14 +104,11 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        prepared_request = cast(
-            "Request", await prepare(self._copy, request, self.call)
-        )
-        reply = await self.send(
-            "POST", f"/api/{prepared_request.operation}", request_json(prepared_request)
-        )
-        result = await marked_result(self._copy, prepared_request, _result(reply))
-        return cast("Result", read_result(prepared_request, result))
+        prepared: Request = await prepare(self._copy, request, self.call)
+        path = f"/api/{prepared.operation}"
+        reply = await self.send("POST", path, request_json(prepared))
+        result = await marked_result(self._copy, prepared, _result(reply))
+        return cast("Result", read_result(prepared, result))
 
     async def import_lines(
         self,
@@ -130,9 +127,9 @@ class HttpClient:
             yield first.encode() + b"\n"
             for chunk in chunks_of(lines, _LINES):
                 report.lines += len(chunk)
-                report.bytes += sum(
-                    len(line.raw) for line in chunk if isinstance(line.raw, bytes)
-                )
+                for line in chunk:
+                    if isinstance(line.raw, bytes):
+                        report.bytes += len(line.raw)
                 advance(*steps())
                 yield encoded(chunk)
 
@@ -146,33 +143,23 @@ class HttpClient:
         began = monotonic()
 
         def work(connection: HTTPConnection, answered: Callable[[Reply], None]) -> None:
-            socket = connection.sock
-            if isinstance(socket, ssl.SSLSocket):
-                certificate = socket.getpeercert()
-            else:
-                certificate = None
-            content = (
-                body(advance)
-                if callable(body)
-                else None
-                if body is None
-                else body.encode()
-            )
+            certificate = None
+            if isinstance(connection.sock, ssl.SSLSocket):
+                certificate = connection.sock.getpeercert()
+            content: Content = None
+            if callable(body):
+                content = body(advance)
+            elif body is not None:
+                content = body.encode()
             with self._connections.exchange(
                 connection, method, path, content, self._headers
             ) as response:
                 answer = b"".join(_answer(response, advance))
                 if response.status == HTTPStatus.OK and not answer.strip():
                     raise NoAnswer("it ended during the call", sent=True)
-                answered(
-                    Reply(
-                        response.status,
-                        answer,
-                        monotonic() - began,
-                        certificate,
-                        self._connections.by_proxy,
-                    )
-                )
+                seconds = monotonic() - began
+                by_proxy = self._connections.by_proxy
+                answered(Reply(response.status, answer, seconds, certificate, by_proxy))
 
         if self._local is None:
             waiting = f"Waiting for {self._server}"
@@ -191,12 +178,9 @@ class HttpClient:
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:
         """Yield the lines of an export. Raises the error that the server reports, or Unavailable."""
         content = request_json(request).encode()
+        connection = await self._done(self._connect)
         sending = self._connections.exchange(
-            await self._done(self._connect),
-            "POST",
-            "/api/export",
-            content,
-            self._headers,
+            connection, "POST", "/api/export", content, self._headers
         )
         response: HTTPResponse = await self._done(sending.__enter__)
         try:
@@ -231,24 +215,18 @@ class HttpClient:
 
     def _unavailable(self, error: Exception) -> Unavailable:
         cause = error.__cause__ or error
-        kind = (
-            NotCarriedOut
-            if isinstance(error, NoAnswer) and not error.sent
-            else Unavailable
-        )
+        kind = Unavailable
+        if isinstance(error, NoAnswer) and not error.sent:
+            kind = NotCarriedOut
         if self._local is not None:
             disk.require_space(Path(self._local.home))
-            if kind is NotCarriedOut:
-                unsure = ""
-            else:
-                unsure = " What it was doing may have been carried out."
+            message = f"Your server was lost, or did not answer in time ({error})."
+            if kind is Unavailable:
+                message += " What it was doing may have been carried out."
             hint = (
                 f"Its log is {self._local.log}. `folklore server restart` replaces it."
             )
-            return kind(
-                f"Your server was lost, or did not answer in time ({error}).{unsure}",
-                hint=hint,
-            )
+            return kind(message, hint=hint)
         if isinstance(cause, ssl.SSLCertVerificationError):
             return NotCarriedOut(
                 f"The certificate of {self._server} is not trusted here ({cause.verify_message}).",
@@ -257,10 +235,12 @@ class HttpClient:
         if isinstance(cause, ssl.SSLError):
             hint = "Give its address with http://, or that of its TLS proxy."
             return NotCarriedOut(f"{self._server} answers without TLS.", hint=hint)
+        hint = "Check its address and that it runs."
+        if self._connections.by_proxy:
+            hint = "Check its address and that it runs, and the proxy."
         return kind(
             f"The server {self._server} cannot be reached, or closed the connection ({error}).",
-            hint="Check its address and that it runs"
-            + (", and the proxy." if self._connections.by_proxy else "."),
+            hint=hint,
         )
 
 
@@ -282,16 +262,14 @@ def _result(reply: Reply) -> Any:
 
 
 def _error(reply: Reply) -> FolkloreError:
-    status = reply.status
     value = reply.json()
     reported = value.get("error") if isinstance(value, dict) else None
     if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
-        kind = (
-            NotCarriedOut if status < HTTPStatus.INTERNAL_SERVER_ERROR else Unavailable
-        )
-        hint = "Is it a Folklore server of this version?"
+        kind = Unavailable
+        if reply.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            kind = NotCarriedOut
         return kind(
-            f"The server answered {status} with an unreadable body{reply.by_proxy}.",
-            hint=hint,
+            f"The server answered {reply.status} with an unreadable body{reply.by_proxy}.",
+            hint="Is it a Folklore server of this version?",
         )
     return error_from_code(reported["code"], reported["message"], reported.get("hint"))

@@ -76,23 +76,20 @@ class LocalServer:
         `settings` is the content of the settings file.
         """
         settings, others = _divided(environ, flags)
-        file = os.path.abspath(
-            os.path.expanduser(settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml"))
-        )
+        file = settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml")
+        file = os.path.abspath(os.path.expanduser(file))
         content = b""
         with suppress(OSError), open(file, "rb") as stream:
             content = stream.read()
             settings["FOLKLORE_CONFIG"] = file
-        shared = sorted(
-            (name, value)
-            for name, value in settings.items()
-            if name not in _OF_A_SESSION and not name.startswith(_OF_HTTP)
-        )
+        shared = []
+        for name, value in sorted(settings.items()):
+            if name not in _OF_A_SESSION and not name.startswith(_OF_HTTP):
+                shared.append((name, value))
         self.settings = content
         about = (__version__, __file__, socket.gethostname(), home, shared, content)
-        key = hashlib.sha256(
-            repr(about).encode("utf-8", "surrogateescape")
-        ).hexdigest()[:12]
+        text = repr(about).encode("utf-8", "surrogateescape")
+        key = hashlib.sha256(text).hexdigest()[:12]
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
         self.home = home
@@ -145,7 +142,8 @@ class LocalServer:
 
     def stop(self) -> int | None:
         """Ask the server that runs to end when its requests are answered, and return its process id."""
-        if (pid := self.pid()) is not None:
+        pid = self.pid()
+        if pid is not None:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGTERM)
         return pid
@@ -327,19 +325,18 @@ def _divided(
     environ: Mapping[str, str], flags: Mapping[str, str | None]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Return the settings by variable, and the other variables but those of the client's repository."""
-    stated = {
-        **environ,
-        **{f"FOLKLORE_{name.upper()}": value for name, value in flags.items() if value},
-    }
-    settings = {
-        name: value
-        for name, value in stated.items()
-        if name.startswith("FOLKLORE_") and value
-    }
-    ours = ("FOLKLORE_", *_OF_A_REPOSITORY)
-    return settings, {
-        name: value for name, value in environ.items() if not name.startswith(ours)
-    }
+    settings = {}
+    others = {}
+    for name, value in environ.items():
+        if name.startswith("FOLKLORE_"):
+            if value:
+                settings[name] = value
+        elif not name.startswith(_OF_A_REPOSITORY):
+            others[name] = value
+    for flag, setting in flags.items():
+        if setting:
+            settings[f"FOLKLORE_{flag.upper()}"] = setting
+    return settings, others
 
 
 def _recorded(path: str) -> Running | None:
@@ -351,7 +348,8 @@ def _recorded(path: str) -> Running | None:
             # Shared, so that two processes that look at once do not take one another for the server.
             fcntl.flock(file.fileno(), fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
-            pid, url, kind = (*file.read().split("\n"), "", "")[:3]
+            pid, _, rest = file.read().partition("\n")
+            url, _, kind = rest.partition("\n")
             return Running(int(pid), url, kind == "http")
     return None
 
@@ -366,11 +364,8 @@ def _lock(file: int, *, wait: bool = True) -> None:
 def _require_private(folder: str) -> None:
     """Raise PermissionError unless this user alone reaches the folder: what listens in it is trusted."""
     status = os.lstat(folder)
-    if (
-        not stat.S_ISDIR(status.st_mode)
-        or status.st_uid != os.getuid()
-        or status.st_mode & 0o077
-    ):
+    is_ours = stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid()
+    if not is_ours or status.st_mode & 0o077:
         raise PermissionError(
             f"{folder} is not a directory with mode 0700 of user id {os.getuid()}"
         )

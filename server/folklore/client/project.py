@@ -23,7 +23,8 @@ def project_namespace(directory: Path, remote: str | None = None) -> str:
     address = _address(directory, remote)
     if address and address.startswith("."):  # relative to the repository
         address = os.path.realpath(repository_root(directory) / address)
-    if address and (namespace := names.of_project(address)):
+    namespace = names.of_project(address) if address else None
+    if namespace:
         return namespace
     common = _common_directory(directory)
     if common is None:
@@ -46,12 +47,17 @@ def repository_root(directory: Path) -> Path:
 def upstream_namespace(directory: Path) -> str | None:
     """Return the namespace of what a fork was made from, by its remote `upstream`; None if that is the project."""
     upstream = project_namespace(directory, UPSTREAM)
-    return None if upstream == project_namespace(directory) else upstream
+    if upstream == project_namespace(directory):
+        return None
+    return upstream
 
 
 def fork_advice(directory: Path, remote: str | None) -> str:
     """Return how a fork shares the memory of its upstream, "" where it does or there is none."""
-    if remote is not None or (upstream := upstream_namespace(directory)) is None:
+    upstream = None
+    if remote is None:
+        upstream = upstream_namespace(directory)
+    if upstream is None:
         return ""
     return (
         f"; this is a fork of {upstream}: with `remote: {UPSTREAM}` in config.yaml,"
@@ -82,13 +88,10 @@ def _address(directory: Path, preferred: str | None) -> str | None:
         repository = repository_at(directory)
         urls = {} if repository is None else repository.remotes()
         name = _chosen(set(urls), preferred)
-        if name is None:
-            return None
-        return urls[name]
-    remotes = {
-        line.removeprefix("remote.").removesuffix(".url")
-        for line in listed.splitlines()
-    }
+        return None if name is None else urls[name]
+    remotes = set()
+    for line in listed.splitlines():
+        remotes.add(line.removeprefix("remote.").removesuffix(".url"))
     name = _chosen(remotes, preferred)
     if name is None:
         return None
@@ -99,7 +102,9 @@ def _chosen(remotes: set[str], preferred: str | None) -> str | None:
     for name in (preferred, ORIGIN):
         if name in remotes:
             return name
-    return next(iter(remotes)) if len(remotes) == 1 else None
+    if len(remotes) == 1:
+        return remotes.pop()
+    return None
 
 
 def _common_directory(directory: Path) -> Path | None:
@@ -114,6 +119,10 @@ def _common_directory(directory: Path) -> Path | None:
 
 
 def _git(directory: Path, *arguments: str) -> str | None:
+    """Return what git prints; None if it fails or prints nothing."""
+    environment = dict(os.environ)
+    for name in _OF_A_HOOK:
+        environment.pop(name, None)
     try:
         done = subprocess.run(  # noqa: S603 - fixed arguments
             ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
@@ -122,12 +131,10 @@ def _git(directory: Path, *arguments: str) -> str | None:
             timeout=5,
             check=False,
             stdin=subprocess.DEVNULL,
-            env={
-                name: value
-                for name, value in os.environ.items()
-                if name not in _OF_A_HOOK
-            },
+            env=environment,
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
-    return done.stdout.strip() or None if done.returncode == 0 else None
+    if done.returncode != 0:
+        return None
+    return done.stdout.strip() or None

@@ -78,16 +78,12 @@ class Remote:
     ) -> None:
         self.url = url
         self._local = local
-        self._name = (
-            f"The Folklore server {url}"
-            if local is None
-            else f"Your Folklore server (its log: {local.log})"
-        )
-        self._check = (
-            "Check the network and the server."
-            if local is None
-            else "Try `folklore server restart`."
-        )
+        if local is None:
+            self._name = f"The Folklore server {url}"
+            self._check = "Check the network and the server."
+        else:
+            self._name = f"Your Folklore server (its log: {local.log})"
+            self._check = "Try `folklore server restart`."
         self._read_access = access
         self._access: asyncio.Future[Access] | None = None
         self._connections = Connections(url, home, local)
@@ -99,19 +95,17 @@ class Remote:
 
     def prepare(self) -> None:
         """Begin to read token and headers for the first request."""
-        if self._access is None or (
-            self._access.done() and self._access.exception() is not None
-        ):
-            self._access = asyncio.get_running_loop().run_in_executor(
-                None, self._read_access
-            )
+        access = self._access
+        has_failed = access and access.done() and access.exception() is not None
+        if access is None or has_failed:
+            loop = asyncio.get_running_loop()
+            self._access = loop.run_in_executor(None, self._read_access)
 
     def was_away(self, seconds: float) -> bool:
         """Return whether the last call, in the last seconds, did not reach the server."""
-        return (
-            self._away_since is not None
-            and time.monotonic() - self._away_since < seconds
-        )
+        if self._away_since is None:
+            return False
+        return time.monotonic() - self._away_since < seconds
 
     async def call(
         self,
@@ -150,9 +144,8 @@ class Remote:
                 self._away_since = time.monotonic()
                 raise self._unavailable(lost, repeatable=repeatable) from lost
             except Unauthenticated:
-                self._access = (
-                    None  # it may have been replaced since this process started
-                )
+                # the token may have been replaced since this process started
+                self._access = None
                 fresh = await self._ready(time.monotonic(), patience)
                 if fresh.token == access.token:
                     raise
@@ -165,10 +158,9 @@ class Remote:
         """Return token and headers. Raises Unavailable if reading them takes too long, and the errors of reading."""
         self.prepare()
         assert self._access is not None
+        seconds = max(0.0, began + patience.connected - time.monotonic())
         try:
-            async with asyncio.timeout(
-                max(0.0, began + patience.connected - time.monotonic())
-            ):
+            async with asyncio.timeout(seconds):
                 return await asyncio.shield(self._access)
         except TimeoutError:
             raise Unavailable(
@@ -186,25 +178,22 @@ class Remote:
         patience: Patience,
     ) -> Message:
         """Send a request once. Raises NoAnswer without an answer, and the error of a refusal."""
+        all_headers = {
+            **_HEADERS,
+            "user-agent": f"folklore-bridge/{__version__}",
+            **access.all_headers,
+            **headers,
+        }
+        connect_seconds = max(0.2, began + patience.connected - time.monotonic())
         exchange = self._post(
-            message,
-            {
-                **_HEADERS,
-                "user-agent": f"folklore-bridge/{__version__}",
-                **access.all_headers,
-                **headers,
-            },
-            notify,
-            connect_seconds=max(0.2, began + patience.connected - time.monotonic()),
+            message, all_headers, notify, connect_seconds=connect_seconds
         )
+        deadline = began + patience.silent
         try:
-            deadline = began + patience.silent
-            while not (
-                await asyncio.wait(
-                    {exchange.answered}, timeout=max(0.0, deadline - time.monotonic())
-                )
-            )[0]:
-                if not await self._is_alive(patience.alive):
+            while not exchange.answered.done():
+                seconds = max(0.0, deadline - time.monotonic())
+                done, _ = await asyncio.wait({exchange.answered}, timeout=seconds)
+                if not done and not await self._is_alive(patience.alive):
                     raise NoAnswer(
                         "it does not answer", sent=exchange.sent, silent=True
                     )
@@ -269,15 +258,13 @@ class Remote:
             message = (
                 f"{self._name} cannot be reached ({loss}); nothing was read or written."
             )
-            return Unavailable(
-                message, hint=f"Go on without it: each call tries again. {self._check}"
-            )
+            hint = f"Go on without it: each call tries again. {self._check}"
+            return Unavailable(message, hint=hint)
         message = f"{self._name} was lost during this call ({loss}); it may have been carried out."
+        hint = "Look with memory_get or memory_list before you repeat it."
         if repeatable:
-            then = "Repeating it is safe."
-        else:
-            then = "Look with memory_get or memory_list before you repeat it."
-        return Unavailable(message, hint=then)
+            hint = "Repeating it is safe."
+        return Unavailable(message, hint=hint)
 
     def _refusal(self, response: Response) -> FolkloreError:
         """Return the error of a response that is no message of the protocol."""
@@ -322,10 +309,17 @@ def _events(response: HTTPResponse) -> Iterator[Message]:
 
 def _reported(value: object) -> Mapping[str, Any] | None:
     """Return what a server reports in place of an answer: an error of its own, also as the data of JSON-RPC's."""
-    error = value.get("error") if isinstance(value, dict) else None
-    if not isinstance(error, dict):
+    error = _member(value, "error")
+    if isinstance(_member(error, "code"), int):
+        error = _member(error, "data")
+    code = _member(error, "code")
+    message = _member(error, "message")
+    if not isinstance(error, dict) or not isinstance(code, str):
         return None
-    reported = error.get("data") if isinstance(error.get("code"), int) else error
-    if not isinstance(reported, dict) or not isinstance(reported.get("code"), str):
+    if not isinstance(message, str):
         return None
-    return reported if isinstance(reported.get("message"), str) else None
+    return error
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None

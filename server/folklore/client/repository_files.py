@@ -25,13 +25,15 @@ class Repository:
     def remotes(self) -> dict[str, str]:
         """Return the addresses of the remotes by name."""
         remotes: dict[str, str] = {}
-        name = None
+        section: re.Match[str] | None = None
         for line in _read(self.common / "config").splitlines():
             text = line.strip()
             if text.startswith("["):
                 section = _SECTION.match(text)
-                name = section[1].replace("\\", "") if section else None
-            elif name is not None and (url := _URL.match(text)):
+                continue
+            url = _URL.match(text)
+            if section is not None and url is not None:
+                name = section[1].replace("\\", "")
                 remotes.setdefault(name, url[1].strip().strip('"'))
         return remotes
 
@@ -41,7 +43,8 @@ def repository_at(directory: Path) -> Repository | None:
     with suppress(OSError, RuntimeError):
         here = directory.resolve()
         for folder in (here, *here.parents):
-            if (repository := _repository_in(folder)) is not None:
+            repository = _repository_in(folder)
+            if repository is not None:
                 return repository
     return None
 
@@ -49,12 +52,15 @@ def repository_at(directory: Path) -> Repository | None:
 def _repository_in(folder: Path) -> Repository | None:
     dot_git = folder / ".git"
     if dot_git.is_file():  # of a worktree or a submodule: it names the directory
-        named = _read(dot_git).partition("gitdir:")[2].strip()
-        git_directory = folder / named
-        return _with_common(folder, git_directory) if named else None
+        git_directory = _read(dot_git).partition("gitdir:")[2].strip()
+        if not git_directory:
+            return None
+        return _with_common(folder, folder / git_directory)
     if dot_git.is_dir():
         return _with_common(folder, dot_git)
-    return _with_common(folder, folder) if (folder / "objects").is_dir() else None
+    if (folder / "objects").is_dir():  # a bare repository
+        return _with_common(folder, folder)
+    return None
 
 
 def _with_common(root: Path, git_directory: Path) -> Repository | None:

@@ -16,6 +16,7 @@ SECONDS = 4.0
 _START_SECONDS = 60.0
 # Codes of errors of the request or its caller.
 _REFUSALS = ("invalid_input", "not_found", "refused", "rate_limited", "unauthenticated")
+_COMMANDS = (["hook", "session-start"], ["hook", "session-start", "--json"])
 # How lines of a settings file begin that may lead a command to another server.
 OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
 
@@ -95,12 +96,7 @@ def _storable(value: object) -> str:
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
     home = home_of(environ)
-    if (
-        home is None
-        or arguments[:2] != ["hook", "session-start"]
-        or arguments[2:] not in ([], ["--json"])
-        or os.name != "posix"
-    ):
+    if home is None or os.name != "posix" or list(arguments) not in _COMMANDS:
         return False
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
     if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
@@ -112,28 +108,27 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     try:
         server.connect(SECONDS).close()
     except OSError:
-        return (
-            False  # no socket or no process can be made here: the command does without
-        )
+        # no socket or no process can be made here: the command does without
+        return False
     signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
-    if (text := _text(server, environ)) and sys.stdout is not None:
+    text = _text(server, environ)
+    if text and sys.stdout is not None:
+        line = f"{printed(text, as_json='--json' in arguments)}\n"
         # its reader is gone, or its disk is full: that is no failure of the session
         with suppress(OSError):
-            os.write(
-                sys.stdout.fileno(),
-                f"{printed(text, as_json=arguments[2:] != [])}\n".encode(),
-            )
+            os.write(sys.stdout.fileno(), line.encode())
     return True
 
 
 def _has_database(
     environ: Mapping[str, str], home: str, lines: Sequence[bytes]
 ) -> bool:
-    stated = environ.get("FOLKLORE_DATABASE_URL") or any(
-        line.startswith(b"database_url") for line in lines
-    )
-    return bool(stated) or os.path.exists(f"{home}/engine/data")
+    if environ.get("FOLKLORE_DATABASE_URL"):
+        return True
+    if any(line.startswith(b"database_url") for line in lines):
+        return True
+    return os.path.exists(f"{home}/engine/data")
 
 
 def _settings(config: str | None, home: str) -> list[bytes] | None:
@@ -141,9 +136,13 @@ def _settings(config: str | None, home: str) -> list[bytes] | None:
     try:
         with open(config or f"{home}/config.yaml", "rb") as file:
             lines = file.readlines()
-    except OSError as error:  # the command says what is wrong with it
-        return [] if isinstance(error, FileNotFoundError) and not config else None
-    return None if any(line.startswith(OF_ANOTHER_SERVER) for line in lines) else lines
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) and not config:
+            return []
+        return None  # the command says what is wrong with it
+    if any(line.startswith(OF_ANOTHER_SERVER) for line in lines):
+        return None
+    return lines
 
 
 def _end(*_signal: object) -> None:
@@ -169,6 +168,14 @@ def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
         return away(f"its server gave no answer; {server.log} has the reason.")
 
 
+def _percent_encoded(value: str) -> str:
+    encoded = ""
+    for byte in os.fsencode(value):
+        is_plain = 32 < byte < 127 and byte != ord("%")
+        encoded += chr(byte) if is_plain else f"%{byte:02X}"
+    return encoded
+
+
 def _exchange(server: LocalServer, environ: Mapping[str, str]) -> bytes:
     """Return the body of the answer. Raises OSError."""
     body = json.dumps({"event": "SessionStart", **read_event()}).encode()
@@ -178,12 +185,9 @@ def _exchange(server: LocalServer, environ: Mapping[str, str]) -> bytes:
         "content-type: application/json",
     ]
     for name in ("author", "namespace", "time-zone"):
-        if value := environ.get(f"FOLKLORE_{name.upper().replace('-', '_')}"):
-            safe = (
-                chr(byte) if 32 < byte < 127 and byte != 37 else f"%{byte:02X}"
-                for byte in os.fsencode(value)
-            )
-            head.append(f"folklore-{name}: {''.join(safe)}")
+        value = environ.get(f"FOLKLORE_{name.upper().replace('-', '_')}")
+        if value:
+            head.append(f"folklore-{name}: {_percent_encoded(value)}")
     head += [f"content-length: {len(body)}", "", ""]
     with server.connect(SECONDS) as connection:
         connection.sendall("\r\n".join(head).encode() + body)

@@ -3,7 +3,7 @@
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from difflib import unified_diff
@@ -50,6 +50,7 @@ _OURS = frozenset(
     }
 )
 _HEADERS = ("headers", "http_headers")
+_OUR_URL = re.compile(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +77,9 @@ class Change:
         """Return what a write does to the file."""
         if self.previous is None:
             return "make"
-        return "delete" if self.content is None else "change"
+        if self.content is None:
+            return "delete"
+        return "change"
 
 
 def install(
@@ -104,11 +107,10 @@ def install(
         content = section.put(text, entry).encode()
     if is_ours(present):  # the backup of the installation stays
         return Change(path, "updated", previous, content, _existing(_backup(path)))
-    saves = previous is not None
     action: Action = "added" if present is None else "updated"
-    return Change(
-        path, action, previous, content, _backup(path) if saves else None, saves
-    )
+    if previous is None:
+        return Change(path, action, previous, content)
+    return Change(path, action, previous, content, _backup(path), saves=True)
 
 
 def uninstall(path: Path, section: Section | HookFile) -> Change:
@@ -123,22 +125,20 @@ def uninstall(path: Path, section: Section | HookFile) -> Change:
     with _errors_of(path):
         entry = section.find(text)
     if not is_ours(entry):
-        return Change(
-            path, "absent" if entry is None else "foreign", previous, previous
-        )
+        action: Action = "absent" if entry is None else "foreign"
+        return Change(path, action, previous, previous)
     _check_writable(path)
     backup = _backup(path)
     content, former = _read(backup)
     with suppress(EditError):
         if section.put(former, entry) == text:
-            return Change(
-                path, "deleted" if content is None else "restored", previous, content
-            )
-    keep = False
+            action = "deleted" if content is None else "restored"
+            return Change(path, action, previous, content)
+    had_section = False
     with suppress(EditError):
-        keep = content is not None and section.has(former)
+        had_section = content is not None and section.has(former)
     with _errors_of(path):
-        result = section.drop(text, keep_section=keep).encode()
+        result = section.drop(text, keep_section=had_section).encode()
     return Change(path, "removed", previous, result, _existing(backup))
 
 
@@ -155,23 +155,29 @@ def write(change: Change) -> None:
             f"{change.path} has changed at this moment; nothing was changed.",
             hint="Run the command again.",
         )
-    model = backup if change.action == "restored" else target
-    mode = stat.S_IMODE(model.stat().st_mode) if change.previous is not None else None
-    if change.saves and change.previous is not None:
-        replace_file(backup, change.previous, mode)
+    mode = None
+    if change.previous is not None:
+        model = backup if change.action == "restored" else target
+        mode = stat.S_IMODE(model.stat().st_mode)
+        if change.saves:
+            replace_file(backup, change.previous, mode)
     if change.content is None:
         target.unlink()
-        with suppress(OSError):  # not empty
-            home = known_home()
-            for folder in change.path.parents:
-                if home is None or home.is_relative_to(folder):
-                    break
-                folder.rmdir()
+        _remove_empty_folders(change.path)
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         replace_file(target, change.content, mode)
     if change.action == "restored":
         backup.unlink()
+
+
+def _remove_empty_folders(path: Path) -> None:
+    home = known_home()
+    with suppress(OSError):  # not empty
+        for folder in path.parents:
+            if home is None or home.is_relative_to(folder):
+                return
+            folder.rmdir()
 
 
 def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
@@ -181,26 +187,17 @@ def is_ours(entry: Entry | None) -> TypeGuard[Entry]:
     if entry.keys() == {HOOKS}:  # a file of hooks names its own alone
         return True
     command = entry.get("command")
-    arguments = entry.get("args")
     if command:
-        words = command if isinstance(command, list) else [command]
-        return _starts_folklore(
-            [
-                str(word)
-                for word in [
-                    *words,
-                    *(arguments if isinstance(arguments, list) else []),
-                ]
-            ]
-        )
-    url = next(
-        (entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None
-    )
-    return (
-        isinstance(url, str)
-        and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url)
-        is not None
-    )
+        words = list(command) if isinstance(command, list) else [command]
+        arguments = entry.get("args")
+        if isinstance(arguments, list):
+            words += arguments
+        return _starts_folklore([str(word) for word in words])
+    for key in ("url", "httpUrl", "serverUrl"):
+        if key in entry:
+            url = entry[key]
+            return isinstance(url, str) and _OUR_URL.search(url) is not None
+    return False
 
 
 def _starts_folklore(words: Sequence[str]) -> bool:
@@ -216,23 +213,28 @@ def _starts_folklore(words: Sequence[str]) -> bool:
 
 def merged(present: Entry, entry: Entry) -> Entry:
     """Return the wanted entry with what else the present one holds, other headers included."""
-    rest: dict[str, Any] = {
-        key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)
-    }
-    result = {**entry, **rest}
-    if "command" not in entry:
-        name = next(
-            (key for key in _HEADERS if isinstance(present.get(key), dict)), None
-        )
-        if name is not None:
-            headers = {
-                key: value
-                for key, value in present[name].items()
-                if key.lower() != "authorization"
-            }
-            headers |= entry.get(name, {})
-            result |= {name: headers} if headers else {}
+    result: dict[str, Any] = dict(entry)
+    for key, value in present.items():
+        if key not in _OURS and key not in _HEADERS:
+            result[key] = value
+    if "command" in entry:
+        return result
+    for name in _HEADERS:
+        if isinstance(present.get(name), dict):
+            headers = _other_headers(present[name]) | entry.get(name, {})
+            if headers:
+                result[name] = headers
+            return result
     return result
+
+
+def _other_headers(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the headers but that of the token."""
+    others = {}
+    for name, value in headers.items():
+        if name.lower() != "authorization":
+            others[name] = value
+    return others
 
 
 @contextmanager
@@ -274,9 +276,10 @@ def _read(path: Path) -> tuple[bytes | None, str]:
 def _check_writable(path: Path) -> None:
     """Raise Refused for a read-only file: renaming would replace it, but another program manages it."""
     target = Path(os.path.realpath(path))
-    if target.exists() and not (
-        target.stat().st_mode & 0o222 and os.access(target, os.W_OK)
-    ):
+    if not target.exists():
+        return
+    has_write_mode = target.stat().st_mode & 0o222
+    if not has_write_mode or not os.access(target, os.W_OK):
         raise Refused(
             f"{path} is read-only; nothing was changed.",
             hint="Make it writable, or put the entry of `folklore install --print` where the file is made.",
@@ -285,14 +288,11 @@ def _check_writable(path: Path) -> None:
 
 def changed_lines(change: Change) -> str:
     """Return a change as a unified diff, with a token of an earlier installation masked."""
-    old, new = [
-        (content or b"").decode().splitlines(keepends=True)
-        for content in (change.previous, change.content)
-    ]
-    names = [
-        str(change.path) if content is not None else "/dev/null"
-        for content in (change.previous, change.content)
-    ]
-    diff = unified_diff(old, new, names[0], names[1])
-    lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
-    return re.sub(r"Bearer (?![${])[^\s\"']+", "Bearer ***", "".join(lines))
+    old = (change.previous or b"").decode().splitlines(keepends=True)
+    new = (change.content or b"").decode().splitlines(keepends=True)
+    old_name = "/dev/null" if change.previous is None else str(change.path)
+    new_name = "/dev/null" if change.content is None else str(change.path)
+    text = ""
+    for line in unified_diff(old, new, old_name, new_name):
+        text += line if line.endswith("\n") else f"{line}\n"
+    return re.sub(r"Bearer (?![${])[^\s\"']+", "Bearer ***", text)

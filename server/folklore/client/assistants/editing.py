@@ -53,29 +53,40 @@ class Section:
                 f"has `{self.key}`, which is not an object; nothing was changed."
             )
         entry = servers.get(NAME)
-        if self.toml and isinstance(entry, dict) and (hooks := _our_hooks(document)):
-            return {**entry, HOOKS: hooks}
-        if isinstance(entry, dict | None):
-            return entry
-        return {"": entry}
+        if entry is None:
+            return None
+        if not isinstance(entry, dict):
+            return {"": entry}
+        if self.toml:
+            hooks = _our_hooks(document)
+            if hooks:
+                return {**entry, HOOKS: hooks}
+        return entry
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
+        if self.toml:
+            return self._put_toml(text, entry)
+        target = self._read(text)
+        target[self.key] = {**target.get(self.key, {}), NAME: dict(entry)}
+        return self._checked(_put_json(text, self.key, entry), target)
+
+    def _put_toml(self, text: str, entry: Entry) -> str:
+        server = dict(entry)
+        hooks = server.pop(HOOKS, {})
         target = self._read(text)
         servers = target.get(self.key, {})
-        if not self.toml:
-            target[self.key] = {**servers, NAME: dict(entry)}
-            return self._checked(_put_json(text, self.key, entry), target)
-        server = {key: value for key, value in entry.items() if key != HOOKS}
         target[self.key] = {**servers, NAME: server}
-        result = _put_toml(
-            _without(text, _our_groups(text)), self.key, server, replace=NAME in servers
-        )
+
+        result = _without(text, _our_groups(text))
+        result = _put_toml(result, self.key, server, replace=NAME in servers)
         target = _without_hooks(target, self._read(result))
-        for event, groups in entry.get(HOOKS, {}).items():
-            events = target.setdefault(HOOKS, {})
-            events[event] = [*events.get(event, []), *groups]
-        return self._checked(_put_hooks(result, entry.get(HOOKS, {})), target)
+        if hooks:
+            groups_by_event = target.setdefault(HOOKS, {})
+            for event, groups in hooks.items():
+                present = groups_by_event.get(event, [])
+                groups_by_event[event] = [*present, *groups]
+        return self._checked(_put_hooks(result, hooks), target)
 
     def drop(self, text: str, *, keep_section: bool) -> str:
         """Return the text without the entry, and without the section if nothing is left in it, no comment either.
@@ -123,42 +134,41 @@ class HookFile:
 
     def find(self, text: str) -> Entry | None:
         """Return Folklore's entry. Raises EditError for a text that is not valid."""
-        ours = {
-            event: [command for command in commands if self._is_ours(command)]
-            for event, commands in _lists_of_hooks(_read_json(text)).items()
-        }
-        ours = {event: commands for event, commands in ours.items() if commands}
+        ours = {}
+        for event, commands in _lists_of_hooks(_read_json(text)).items():
+            our_commands = [command for command in commands if self._is_ours(command)]
+            if our_commands:
+                ours[event] = our_commands
         return {HOOKS: ours} if ours else None
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
-        others = self._without(text)
-        hooks = self._rest(_read_json(text), _read_json(others))
+        document = _read_json(text)
+        without_ours = self._without(text)
+        hooks = self._others(document, _read_json(without_ours))
         for event, commands in entry[HOOKS].items():
             hooks[event] = [*commands, *hooks.get(event, [])]
-        target = {"version": 1, **_read_json(text), HOOKS: hooks}
+        target = {"version": 1, **document, HOOKS: hooks}
 
         if _Document(text).root() is None:
             return self._checked(_whole_json(text, target), target)
-        result = others
+        result = without_ours
         for event, commands in reversed(entry[HOOKS].items()):
             result = _put_in_list(result, event, commands)
-        if "version" not in _read_json(text):
-            root = _Document(result).root()
-            assert root is not None
-            result = _insert(result, root, "version", 1)
+        if "version" not in document:
+            result = _insert(result, _Document(result).outermost(), "version", 1)
         return self._checked(result, target)
 
     def drop(self, text: str, *, keep_section: bool) -> str:
         """Return the text without the entry; `keep_section` keeps an empty object `hooks`."""
         result = self._without(text)
         target = _read_json(text)
-        target[HOOKS] = self._rest(target, _read_json(result))
-        hooks = _Document(result).section(HOOKS)
+        target[HOOKS] = self._others(target, _read_json(result))
+        document = _Document(result)
+        hooks = document.section(HOOKS)
         assert hooks is not None
         if not keep_section and not result[hooks.start : hooks.end].strip():
-            root = _Document(result).root()
-            assert root is not None
+            root = document.outermost()
             result = _cut(result, root, root.member(HOOKS))
             del target[HOOKS]
         return self._checked(result, target)
@@ -167,28 +177,29 @@ class HookFile:
         """Return whether the file has hooks, even none."""
         return HOOKS in _read_json(text)
 
-    def _rest(
+    def _others(
         self, document: Mapping[str, Any], result: Mapping[str, Any]
     ) -> dict[str, list[Any]]:
         """Return the commands of others by event; an empty list is where `result` has one."""
-        rest: dict[str, list[Any]] = {}
+        others_by_event: dict[str, list[Any]] = {}
         for event, commands in _lists_of_hooks(document).items():
             others = [command for command in commands if not self._is_ours(command)]
             if others or event in result.get(HOOKS, {}):
-                rest[event] = others
-        return rest
+                others_by_event[event] = others
+        return others_by_event
 
     def _without(self, text: str) -> str:
         """Return the text without Folklore's commands, and without lists in which nothing is left."""
-        while (found := self._first(text)) is not None:
-            event, index = found
+        while (position := self._first(text)) is not None:
+            event, index = position
             commands = _Document(text).list_of(HOOKS, event)
             assert commands is not None
             text = _cut(text, commands, commands.members[index])
-            left = _Document(text).list_of(HOOKS, event)
-            assert left is not None
-            if not text[left.start : left.end].strip():
-                hooks = _Document(text).section(HOOKS)
+            document = _Document(text)
+            others = document.list_of(HOOKS, event)
+            assert others is not None
+            if not text[others.start : others.end].strip():
+                hooks = document.section(HOOKS)
                 assert hooks is not None
                 text = _cut(text, hooks, hooks.member(event))
         return text
@@ -232,9 +243,7 @@ def _put_in_list(text: str, event: str, commands: Sequence[Any]) -> str:
     document = _Document(text)
     hooks = document.section(HOOKS)
     if hooks is None:
-        root = document.root()
-        assert root is not None
-        return _insert(text, root, HOOKS, {event: list(commands)})
+        return _insert(text, document.outermost(), HOOKS, {event: list(commands)})
     if document.list_of(HOOKS, event) is None:
         return _insert(text, hooks, event, list(commands))
     for command in reversed(commands):
@@ -265,6 +274,8 @@ def _invalid(language: str, problem: str) -> EditError:
 # or a string, which may look like one
 _COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)
 _TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{,]\s*)?,(?=\s*[}\]])', re.DOTALL)
+_COMMENTS_OF_LINE = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
+_END_OF_LINE_OR_OBJECT = re.compile(r"[ \t]*(?:\r?\n|$)|\s*[}\]]")
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()
 
@@ -285,7 +296,7 @@ class _Member:
 
 @dataclass(frozen=True, slots=True)
 class _Object:
-    """Object or list: the place after its opening brace, that of its closing one, and its members."""
+    """Object or list: the index after its opening brace, that of its closing one, and its members."""
 
     start: int
     end: int
@@ -293,7 +304,10 @@ class _Object:
 
     def member(self, key: str) -> _Member | None:
         """Return the member of this name; of several the last, which is the one that counts."""
-        return next((one for one in reversed(self.members) if one.key == key), None)
+        for member in reversed(self.members):
+            if member.key == key:
+                return member
+        return None
 
 
 class _Document:
@@ -302,61 +316,90 @@ class _Document:
     def __init__(self, text: str) -> None:
         self.text = text
         start = f" {text[1:]}" if text.startswith(_BOM) else text
-        self._bare = _COMMENT.sub(
-            lambda one: one[0] if one[0][0] == '"' else re.sub(r"[^\r\n]", " ", one[0]),
-            start,
-        )
-        self.strict = _TRAILING_COMMA.sub(
-            lambda one: " " if one[0] == "," else one[0], self._bare
-        )
+        self._bare = _COMMENT.sub(_blanks_for_comment, start)
+        self.strict = _TRAILING_COMMA.sub(_blank_for_comma, self._bare)
 
     def root(self) -> _Object | None:
         """Return the outermost object, if the document has any content."""
         start = self._skip(self.strict, 0)
-        return self._object(start) if start < len(self.strict) else None
+        if start == len(self.strict):
+            return None
+        return self._object(start)
+
+    def outermost(self) -> _Object:
+        """Return the outermost object of a document that has content."""
+        root = self.root()
+        assert root is not None
+        return root
 
     def section(self, key: str) -> _Object | None:
         """Return the object at a key of the outermost one, if it is there."""
         root = self.root()
-        member = root.member(key) if root is not None else None
-        return self._object(member.value) if member is not None else None
+        member = None if root is None else root.member(key)
+        if member is None:
+            return None
+        return self._object(member.value)
 
     def list_of(self, section: str, key: str) -> _Object | None:
         """Return the list at a key of a section, if it is there."""
         around = self.section(section)
-        member = around.member(key) if around is not None else None
-        return self._list(member.value) if member is not None else None
+        member = None if around is None else around.member(key)
+        if member is None:
+            return None
+        return self._list(member.value)
 
     def _object(self, start: int) -> _Object:
         """Return the object whose opening brace is at `start`."""
         members = []
-        place = self._skip(self.strict, start + 1)
-        while self.strict[place] != "}":
-            key, end = _DECODER.raw_decode(self.strict, place)
-            value = self._skip(self.strict, self._skip(self.strict, end) + 1)
-            _, end = _DECODER.raw_decode(self.strict, value)
-            end_of_space = self._skip(self._bare, end)
-            comma = end_of_space + 1 if self._bare[end_of_space] == "," else None
-            members.append(_Member(key, place, value, end, comma))
-            place = self._skip(self.strict, comma or end_of_space)
-        return _Object(start + 1, place, tuple(members))
+        index = self._skip(self.strict, start + 1)
+        while self.strict[index] != "}":
+            key, end_of_key = _DECODER.raw_decode(self.strict, index)
+            colon = self._skip(self.strict, end_of_key)
+            value = self._skip(self.strict, colon + 1)
+            member = self._member(key, index, value)
+            members.append(member)
+            index = self._skip(self.strict, member.comma or member.end)
+        return _Object(start + 1, index, tuple(members))
 
     def _list(self, start: int) -> _Object:
         """Return the list whose opening bracket is at `start`."""
         elements = []
-        place = self._skip(self.strict, start + 1)
-        while self.strict[place] != "]":
-            _, end = _DECODER.raw_decode(self.strict, place)
-            end_of_space = self._skip(self._bare, end)
-            comma = end_of_space + 1 if self._bare[end_of_space] == "," else None
-            elements.append(_Member("", place, place, end, comma))
-            place = self._skip(self.strict, comma or end_of_space)
-        return _Object(start + 1, place, tuple(elements))
+        index = self._skip(self.strict, start + 1)
+        while self.strict[index] != "]":
+            element = self._member("", index, index)
+            elements.append(element)
+            index = self._skip(self.strict, element.comma or element.end)
+        return _Object(start + 1, index, tuple(elements))
+
+    def _member(self, key: str, start: int, value: int) -> _Member:
+        """Return the member that begins at `start`, and its value at `value`."""
+        _, end = _DECODER.raw_decode(self.strict, value)
+        end_of_space = self._skip(self._bare, end)
+        comma = None
+        if self._bare[end_of_space] == ",":
+            comma = end_of_space + 1
+        return _Member(key, start, value, end, comma)
 
     @staticmethod
-    def _skip(text: str, place: int) -> int:
-        match = _SPACE.match(text, place)
-        return match.end() if match else place
+    def _skip(text: str, index: int) -> int:
+        """Return the index of the next character that is no space."""
+        match = _SPACE.match(text, index)
+        assert match is not None  # of any length
+        return match.end()
+
+
+def _blanks_for_comment(match: re.Match[str]) -> str:
+    """Return a string as it is, and blanks for a comment, but for its line ends."""
+    if match[0].startswith('"'):
+        return match[0]
+    return re.sub(r"[^\r\n]", " ", match[0])
+
+
+def _blank_for_comma(match: re.Match[str]) -> str:
+    """Return a blank for a trailing comma, everything else as it is."""
+    if match[0] == ",":
+        return " "
+    return match[0]
 
 
 def _read_json(text: str) -> dict[str, Any]:
@@ -380,9 +423,8 @@ def _read_json(text: str) -> dict[str, Any]:
 
 
 def _object(members: list[tuple[str, Any]]) -> dict[str, Any]:
-    if [key for key, _ in members].count(
-        NAME
-    ) > 1:  # which of them a client takes is not known
+    keys = [key for key, _ in members]
+    if keys.count(NAME) > 1:  # which of them a client takes is not known
         raise EditError(
             f"has `{NAME}` twice in one object; nothing was changed.",
             "Remove one, then run this again.",
@@ -398,13 +440,12 @@ def _whole_json(text: str, values: Entry) -> str:
     """Return a text without any object, with one of these values after it."""
     newline = _newline(text)
     document = _write_json(values, "", newline, _unit(text))
-    has_last_line = bool(text.strip(_BOM)) and not text.endswith(newline)
-    return f"{text}{newline if has_last_line else ''}{document}{newline}"
+    if text.strip(_BOM) and not text.endswith(newline):
+        text += newline
+    return f"{text}{document}{newline}"
 
 
 def _put_json(text: str, section: str, entry: Entry) -> str:
-    newline = _newline(text)
-    unit = _unit(text)
     document = _Document(text)
     root = document.root()
     servers = document.section(section)
@@ -415,99 +456,88 @@ def _put_json(text: str, section: str, entry: Entry) -> str:
     present = servers.member(NAME)
     if present is None:
         return _insert(text, servers, NAME, entry)
-    inline = "\n" not in text[present.value : present.end]
-    indent = _indent(text, present.start)
-    if inline:
-        member = json.dumps(entry, ensure_ascii=False)
+    if "\n" in text[present.value : present.end]:
+        indent = _indent(text, present.start)
+        member = _write_json(entry, indent, _newline(text), _unit(text))
     else:
-        member = _write_json(entry, indent, newline, unit)
+        member = json.dumps(entry, ensure_ascii=False)
     return text[: present.value] + member + text[present.end :]
 
 
 def _insert(text: str, around: _Object, key: str | None, value: object) -> str:
     """Return the text with a new first member, or with a new first element of a list.
 
-    The first place needs no change of what is there: the last one would need a comma after the present last member,
+    The first position needs no change of what is there: the last one would need a comma after the present last member,
     which may have a comment behind it.
     """
-    newline = _newline(text)
-    unit = _unit(text)
-    if around.members:
-        first = around.members[0].start
-    else:
-        first = around.end
-    comma = "," if around.members else ""
+    first = around.members[0].start if around.members else around.end
     name = "" if key is None else f"{json.dumps(key)}: "
-    if "\n" not in text[around.start : first] and (
-        around.members or "\n" not in text.strip()
-    ):
-        member = f"{name}{json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
+    is_inline = "\n" not in text[around.start : first]
+    if around.members and is_inline:
+        member = f"{name}{json.dumps(value, ensure_ascii=False)}, "
         return text[:first] + member + text[first:]
-    place = (
-        re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*")
-        .match(text, around.start)  # type: ignore[union-attr]
-        .end()
-    )
+    if is_inline and "\n" not in text.strip():
+        member = f"{name}{json.dumps(value, ensure_ascii=False)}"
+        return text[:first] + member + text[first:]
+
+    newline = _newline(text)
     outer = _indent(text, around.start)
-    if around.members:
-        indent = _indent(text, first)
-    else:
-        indent = outer + unit
+    indent = _indent(text, first) if around.members else outer + _unit(text)
     member = (
-        f"{newline}{indent}{name}{_write_json(value, indent, newline, unit)}{comma}"
+        f"{newline}{indent}{name}{_write_json(value, indent, newline, _unit(text))}"
     )
-    if around.members or "\n" in text[place : around.end]:
-        closing = ""
-    else:
-        closing = newline + outer
-    return text[:place] + member + closing + text[place:]
+    comments = _COMMENTS_OF_LINE.match(text, around.start)
+    assert comments is not None  # or none, of no length
+    index = comments.end()
+    if around.members:
+        member += ","
+    elif "\n" not in text[index : around.end]:
+        member += newline + outer
+    return text[:index] + member + text[index:]
 
 
 def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
     """Return the text without the entry, and whether the section was removed with it."""
     document = _Document(text)
-    root = document.root()
     servers = document.section(section)
-    entry = servers.member(NAME) if servers is not None else None
-    assert root is not None
     assert servers is not None
+    entry = servers.member(NAME)
     assert entry is not None
-    around = (
-        text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
-    )
-    if keep_section or around.strip():
+    before = text[servers.start : entry.start]
+    after = text[entry.comma or entry.end : servers.end]
+    if keep_section or before.strip() or after.strip():
         return _cut(text, servers, entry), False
+    root = document.outermost()
     return _cut(text, root, root.member(section)), True
 
 
 def _cut(text: str, around: _Object, member: _Member | None) -> str:
     """Return the text without one member, and without the comma that only separated it."""
     assert member is not None
-    place = around.members.index(member)
     start = member.start
     end = member.comma or member.end
-    end_before = len(text[:start].rstrip(" \t\r\n"))
-    if (
-        re.compile(r"[ \t]*(?:\r?\n|$)|\s*[}\]]").match(text, end)
-        or text[end_before - 1 : end_before] == ","
-    ):
-        start = end_before
+    before = text[:start].rstrip(" \t\r\n")
+    is_last_of_line = _END_OF_LINE_OR_OBJECT.match(text, end) is not None
+    if is_last_of_line or before.endswith(","):
+        start = len(before)
     else:  # more follows on this line
         end += len(text[end:]) - len(text[end:].lstrip(" \t"))
-    result = text[:start] + text[end:]
     if not text[around.start : start].strip() and not text[end : around.end].strip():
         return text[: around.start] + text[around.end :]
-    former = around.members[place - 1] if place else None
+
+    index = around.members.index(member)
+    former = around.members[index - 1] if index else None
     if former is not None and former.comma is not None and member.comma is None:
-        result = result[: former.comma - 1] + result[former.comma :]
-    return result
+        # the former member is the last one now
+        head = text[: former.comma - 1] + text[former.comma : start]
+        return head + text[end:]
+    return text[:start] + text[end:]
 
 
 def _write_json(value: object, indent: str, newline: str, unit: str) -> str:
     """Return a value in lines that begin with this indentation, the first one excepted."""
-    return json.dumps(value, ensure_ascii=False, indent=unit).replace(
-        "\n", newline + indent
-    )
+    text = json.dumps(value, ensure_ascii=False, indent=unit)
+    return text.replace("\n", newline + indent)
 
 
 def _newline(text: str) -> str:
@@ -521,14 +551,18 @@ def _unit(text: str) -> str:
     return match.group() if match else "  "
 
 
-def _indent(text: str, place: int) -> str:
-    line = text[text.rfind("\n", 0, place) + 1 : place].removeprefix(_BOM)
+def _indent(text: str, index: int) -> str:
+    """Return the indentation of the line around an index, of what is before the index."""
+    line = text[text.rfind("\n", 0, index) + 1 : index].removeprefix(_BOM)
     return line[: len(line) - len(line.lstrip(" \t"))]
 
 
 # --- TOML --------------------------------------------------------------------------------------------------------
 
 _HEADER = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+_LINE = re.compile(r"[^\n]*(?:\n|$)")
+_GROUP = re.compile(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.")
+_TABLE_IN_GROUP = re.compile(rf"{_GROUP.pattern}[^.\]]*\.")
 
 
 def _read_toml(text: str) -> dict[str, Any]:
@@ -547,15 +581,18 @@ def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
     if tables:
         for start, end in reversed(tables[1:]):
             text = text[:start] + text[end:]
-        return text[: tables[0][0]] + table + text[tables[0][1] :]
-    if text.strip(_BOM) and not text.endswith("\n"):
+        start, end = tables[0]
+        return text[:start] + table + text[end:]
+    if not text.strip(_BOM):
+        return text + table
+    if not text.endswith("\n"):
         text += newline
-    return f"{text}{newline if text.strip(_BOM) else ''}{table}"
+    return text + newline + table
 
 
-def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
-    """Return the text without some places, and without the blank line before each."""
-    for start, end in reversed(list(places)):
+def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text without some spans, and without the blank line before each."""
+    for start, end in reversed(list(spans)):
         head = text[:start]
         if head.endswith(("\n\n", "\n\r\n")):
             head = head.removesuffix("\n").removesuffix("\r")
@@ -564,7 +601,7 @@ def _without(text: str, places: Iterable[tuple[int, int]]) -> str:
 
 
 def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of Folklore's table and of the tables in it.
+    """Yield start and end of Folklore's table and of the tables in it.
 
     A table ends with its last line that is not blank and no comment: a comment above the next header is that one's. A
     header inside a string of several lines would be taken for one; the check of the result refuses that.
@@ -572,8 +609,8 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
     ours = re.compile(
         rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]"""
     )
-    starts = [one.start() for one in _HEADER.finditer(text)] + [len(text)]
-    for start, following in pairwise(starts):
+    starts = [header.start() for header in _HEADER.finditer(text)]
+    for start, following in pairwise([*starts, len(text)]):
         if ours.match(text, start):
             yield start, _end_of_table(text, start, following)
 
@@ -581,8 +618,9 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
 def _end_of_table(text: str, start: int, following: int) -> int:
     """Return the end of the last line of a table that is not blank and no comment."""
     end = start
-    for line in re.compile(r"[^\n]*(?:\n|$)").finditer(text, start, following):
-        if line.group().strip() and not line.group().lstrip().startswith("#"):
+    for line in _LINE.finditer(text, start, following):
+        content = line.group().strip()
+        if content and not content.startswith("#"):
             end = line.end()
     return end
 
@@ -593,41 +631,32 @@ def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
     for event in sorted(hooks):
         for group in hooks[event]:
             values = {key: value for key, value in group.items() if key != HOOKS}
-            handlers = [
-                _table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline)
-                for handler in group[HOOKS]
-            ]
-            text += "".join(
-                [newline, _table(f"[[{HOOKS}.{event}]]", values, newline), *handlers]
-            )
+            text += newline + _table(f"[[{HOOKS}.{event}]]", values, newline)
+            for handler in group[HOOKS]:
+                text += _table(f"[[{HOOKS}.{event}.{HOOKS}]]", handler, newline)
     return text
 
 
 def _table(header: str, values: Entry, newline: str) -> str:
-    return newline.join(
-        [
-            header,
-            *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()),
-            "",
-        ]
-    )
+    lines = [header]
+    for key, value in values.items():
+        lines.append(f"{_word(key)} = {_write_toml(value)}")
+    return "".join(line + newline for line in lines)
 
 
 def _our_groups(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the places of Folklore's groups of hooks: an array table of an event with the tables in it."""
-    headers = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [
-        (len(text), "")
-    ]
+    """Yield start and end of Folklore's groups of hooks: an array table of an event with the tables in it."""
     start: int | None = None
-    for place, header in headers:
-        if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.[^.\]]*\.", header):
-            continue  # a table in the group
+    headers = [header.start() for header in _HEADER.finditer(text)]
+    for index in [*headers, len(text)]:
+        if _TABLE_IN_GROUP.match(text, index):
+            continue
         if start is not None:
-            end = _end_of_table(text, start, place)
+            end = _end_of_table(text, start, index)
             with suppress(EditError):
                 if _our_hooks(_read_toml(text[start:end])):
                     yield start, end
-        start = place if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.", header) else None
+        start = index if _GROUP.match(text, index) else None
 
 
 def _our_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -635,12 +664,13 @@ def _our_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
     hooks = document.get(HOOKS)
     if not isinstance(hooks, dict):
         return {}
-    ours = {
-        event: [group for group in groups if _is_our_group(group)]
-        for event, groups in hooks.items()
-        if isinstance(groups, list)
-    }
-    return {event: groups for event, groups in ours.items() if groups}
+    ours = {}
+    for event, groups in hooks.items():
+        if isinstance(groups, list):
+            our_groups = [group for group in groups if _is_our_group(group)]
+            if our_groups:
+                ours[event] = our_groups
+    return ours
 
 
 def _without_hooks(
@@ -650,27 +680,25 @@ def _without_hooks(
     ours = _our_hooks(document)
     if not ours:
         return document
-    rest = {
-        event: [group for group in document[HOOKS][event] if group not in groups]
-        for event, groups in ours.items()
-    }
-    hooks = {
-        event: groups
-        for event, groups in {**document[HOOKS], **rest}.items()
-        if event not in ours or groups
-    }
+    hooks = dict(document[HOOKS])
+    for event, our_groups in ours.items():
+        others = [group for group in hooks[event] if group not in our_groups]
+        if others:
+            hooks[event] = others
+        else:
+            del hooks[event]
     values = dict(document)
     del values[HOOKS]
-    return {**values, HOOKS: hooks} if hooks or HOOKS in result else values
+    if hooks or HOOKS in result:
+        values[HOOKS] = hooks
+    return values
 
 
 def _is_our_group(group: object) -> bool:
     handlers = group.get(HOOKS) if isinstance(group, dict) else None
-    return (
-        isinstance(handlers, list)
-        and bool(handlers)
-        and all(map(_is_our_handler, handlers))
-    )
+    if not isinstance(handlers, list) or not handlers:
+        return False
+    return all(map(_is_our_handler, handlers))
 
 
 def _is_our_handler(handler: object) -> bool:
@@ -678,10 +706,8 @@ def _is_our_handler(handler: object) -> bool:
         return False
     if handler.get("type") == "mcp_tool":
         return (handler.get("server"), handler.get("tool")) == (NAME, HOOK_TOOL)
-    return (
-        re.search(rf"{NAME}.* hook session-start\b", str(handler.get("command")))
-        is not None
-    )
+    command = str(handler.get("command"))
+    return re.search(rf"{NAME}.* hook session-start\b", command) is not None
 
 
 def _word(key: str) -> str:
@@ -692,15 +718,10 @@ def _word(key: str) -> str:
 
 def _write_toml(value: object) -> str:
     if isinstance(value, Mapping):
-        return (
-            "{ "
-            + ", ".join(
-                f"{_word(key)} = {_write_toml(one)}" for key, one in value.items()
-            )
-            + " }"
-        )
+        pairs = [f"{_word(key)} = {_write_toml(each)}" for key, each in value.items()]
+        return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, list):
-        return "[" + ", ".join(map(_write_toml, value)) + "]"
+        return f"[{', '.join(map(_write_toml, value))}]"
     if isinstance(value, str | bool | int | float):
         # a string, number or boolean of JSON is one of TOML too
         return json.dumps(value, ensure_ascii=False)

@@ -59,9 +59,10 @@ class Remote:
 
     def headers(self, variable: str | None) -> dict[str, str]:
         """Return the headers; `variable` is the client's form of a reference to FOLKLORE_TOKEN."""
-        return (
-            {"Authorization": f"Bearer {variable}"} if self.needs_token else {}
-        ) | self.other_headers()
+        headers = {}
+        if self.needs_token:
+            headers["Authorization"] = f"Bearer {variable}"
+        return headers | self.other_headers()
 
     def other_headers(self) -> dict[str, str]:
         """Return the headers other than that of the token."""
@@ -111,15 +112,16 @@ class Client:
 
     def is_here(self, machine: Machine) -> bool:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
-        path = machine.environ.get("PATH")
+        search_path = machine.environ.get("PATH")
+        for command in self.commands:
+            if shutil.which(command, path=search_path):
+                return True
         files = self.files(machine)
-        folders = (
-            [file.parent for file in files]
-            if self.folders is None
-            else self.folders(machine)
-        )
-        has_command = any(shutil.which(command, path=path) for command in self.commands)
-        return has_command or any(one.exists() for one in (*folders, *files))
+        if self.folders is None:
+            folders: Sequence[Path] = [file.parent for file in files]
+        else:
+            folders = self.folders(machine)
+        return any(path.exists() for path in (*folders, *files))
 
     def file(self, machine: Machine, project: Path | None) -> Path:
         """Return the settings file of the user, or of a project, for which the client must have one."""
@@ -127,7 +129,10 @@ class Client:
             files = self.files(machine)
         else:
             files = [project / name for name in self.project_files]
-        return next((path for path in files if path.exists()), files[0])
+        for file in files:
+            if file.exists():
+                return file
+        return files[0]
 
 
 def _typed(command: Sequence[str]) -> dict[str, Any]:
@@ -138,16 +143,23 @@ def _over_http(
     key: str, variable: str, **more: object
 ) -> Callable[[Remote], dict[str, Any]]:
     def entry(remote: Remote) -> dict[str, Any]:
+        values = {**more, key: remote.url}
         headers = remote.headers(variable)
-        return {**more, key: remote.url, **({"headers": headers} if headers else {})}
+        if headers:
+            values["headers"] = headers
+        return values
 
     return entry
 
 
 def _codex(remote: Remote) -> dict[str, Any]:
-    token = {"bearer_token_env_var": TOKEN_VARIABLE} if remote.needs_token else {}
-    others = remote.other_headers()
-    return {"url": remote.url} | token | ({"http_headers": others} if others else {})
+    values: dict[str, Any] = {"url": remote.url}
+    if remote.needs_token:
+        values["bearer_token_env_var"] = TOKEN_VARIABLE
+    headers = remote.other_headers()
+    if headers:
+        values["http_headers"] = headers
+    return values
 
 
 def _same(*names: str) -> dict[str, str]:

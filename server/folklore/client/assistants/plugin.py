@@ -42,7 +42,7 @@ class FolderChange:
     @property
     def writes(self) -> bool:
         """Return whether there is anything to write."""
-        return any(one.writes for one in self.files)
+        return any(file.writes for file in self.files)
 
 
 def files_of(parts: Mapping[str, str], command: Sequence[str]) -> dict[str, bytes]:
@@ -75,24 +75,21 @@ def install_folder(
     if not force:
         _require_ours(path, record, files)
     digests = record or {}
-    texts = _with_server(path, files, server_in, former)
-    changed = {} if force else _changed(path, texts, digests, server_in)
-    changes = [
-        _change(path / name, content)
-        for name, content in texts.items()
-        if name not in changed
-    ]
-    changes += [
-        _removal(path / name) for name in _as_recorded(path, digests) - files.keys()
-    ]
-    new_record = {name: _digest(content) for name, content in texts.items()} | changed
+    contents = _with_server(path, files, server_in, former)
+    changed = {} if force else _changed(path, contents, digests, server_in)
+    changes = []
+    new_record = {}
+    for name, content in contents.items():
+        if name in changed:
+            new_record[name] = changed[name]
+        else:
+            new_record[name] = _digest(content)
+            changes.append(_change(path / name, content))
+    for name in _as_recorded(path, digests) - files.keys():
+        changes.append(_removal(path / name))
     changes.append(_change(path / _RECORD, _document(new_record)))
-    change = FolderChange(
-        path,
-        "added" if record is None else "updated",
-        changes,
-        [*map(path.joinpath, changed)],
-    )
+    action: Action = "added" if record is None else "updated"
+    change = FolderChange(path, action, changes, [path / name for name in changed])
     if change.writes:
         return change
     return replace(change, action="unchanged")
@@ -104,13 +101,15 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     if record is None:
         return FolderChange(path, "absent", [])
     unchanged = _as_recorded(path, record)
-    ours = [name for name in record if name == server_in or name in unchanged]
-    remaining = [
-        path / name for name in record if name not in ours and (path / name).exists()
-    ]
-    changes = [
-        _removal(path / name) for name in [*ours, _RECORD] if (path / name).exists()
-    ]
+    changes = []
+    remaining = []
+    for name in [*record, _RECORD]:
+        if not (path / name).exists():
+            continue
+        if name in unchanged or name in (server_in, _RECORD):
+            changes.append(_removal(path / name))
+        else:
+            remaining.append(path / name)
     return FolderChange(path, "removed", changes, remaining)
 
 
@@ -118,24 +117,24 @@ def installation(
     client: Client, machine: Machine, server: str
 ) -> Literal["none", "of this server", "another"]:
     """Return which Folklore a client starts for this user. Raises as `uninstall` of settings files does."""
-    file = client.file(machine, None)
-    folder = client.folder and client.in_folder and client.folder(machine)
-    if not (folder and (folder / _RECORD).exists()):
-        folder = None
-        if uninstall(file, client.section).action in ("absent", "foreign"):
-            return "none"
+    files = [client.file(machine, None)]
+    folder = client.folder(machine) if client.folder and client.in_folder else None
+    if folder is not None and (folder / _RECORD).exists():
+        files = list(folder.rglob("*.json"))
+    elif uninstall(files[0], client.section).action in ("absent", "foreign"):
+        return "none"
     address = re.compile(re.escape(server.encode()) + rb"(?![\w.-])")
-    texts = map(read_bytes, folder.rglob("*.json") if folder else [file])
-    if any(address.search(text or b"") for text in texts):
-        return "of this server"
+    for file in files:
+        if address.search(read_bytes(file) or b""):
+            return "of this server"
     return "another"
 
 
 def write_folder(change: FolderChange) -> None:
     """Write the changes of a folder."""
-    for one in change.files:
-        if one.writes:
-            write(one)
+    for file in change.files:
+        if file.writes:
+            write(file)
 
 
 def _tree() -> Path:
@@ -155,16 +154,17 @@ def _rendered(path: Path, command: Sequence[str]) -> bytes:
 
 
 def _with_command(value: Any, command: Sequence[str]) -> Any:
+    """Return a value of JSON with the full command wherever it starts Folklore's."""
     if isinstance(value, list):
-        return [_with_command(one, command) for one in value]
+        return [_with_command(element, command) for element in value]
     if not isinstance(value, dict):
         return value
     program, _, words = str(value.get("command")).partition(" ")
     if program != _COMMAND:
-        return {key: _with_command(one, command) for key, one in value.items()}
-    if not words:
-        return {**value, "command": command[0], "args": [*command[1:], *value["args"]]}
-    return {**value, "command": f"{shlex.join(command)} {words}"}
+        return {key: _with_command(member, command) for key, member in value.items()}
+    if words:
+        return {**value, "command": f"{shlex.join(command)} {words}"}
+    return {**value, "command": command[0], "args": [*command[1:], *value["args"]]}
 
 
 def _with_server(
@@ -192,41 +192,41 @@ def _record(path: Path) -> dict[str, str] | None:
     content = read_bytes(path / _RECORD)
     if content is None:
         return None
-    with suppress(ValueError):
+    try:
         record = json.loads(content)
-        if isinstance(record, dict):
-            # A record that someone wrote names no file outside the folder.
-            paths = ((name, Path(name)) for name in record)
-            return {
-                name: str(record[name])
-                for name, path in paths
-                if not path.is_absolute() and ".." not in path.parts
-            }
-    return {}
+    except ValueError:
+        return {}
+    if not isinstance(record, dict):
+        return {}
+    return {name: str(digest) for name, digest in record.items() if _is_inside(name)}
+
+
+def _is_inside(name: str) -> bool:
+    """Return True for a file within the folder: someone may have written another name into the record."""
+    path = Path(name)
+    return not path.is_absolute() and ".." not in path.parts
 
 
 def _require_ours(
     path: Path, record: Mapping[str, str] | None, files: Mapping[str, bytes]
 ) -> None:
+    if record is not None:
+        return
     # Changed files stay when Folklore is removed: a folder with such files alone is no one else's.
-    others = (
-        file
-        for file in path.rglob("*")
-        if not file.is_dir() and str(file.relative_to(path)) not in files
-    )
-    if record is None and any(others):
-        hint = "Rename that folder, or use it with --force."
-        raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
+    for file in path.rglob("*"):
+        if not file.is_dir() and str(file.relative_to(path)) not in files:
+            hint = "Rename that folder, or use it with --force."
+            raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
 
 
 def _change(path: Path, content: bytes) -> Change:
     previous = read_bytes(path)
-    return Change(
-        path,
-        "unchanged" if previous == content else "updated" if previous else "added",
-        previous,
-        content,
-    )
+    action: Action = "added"
+    if previous == content:
+        action = "unchanged"
+    elif previous:
+        action = "updated"
+    return Change(path, action, previous, content)
 
 
 def _changed(
@@ -236,21 +236,23 @@ def _changed(
     server_in: str | None,
 ) -> dict[str, str]:
     """Return the recorded digests of files that their owner changed, but not to the new ones nor in the server's."""
-    present = {name: read_bytes(path / name) for name in files if name != server_in}
-    return {
-        name: record.get(name, "")
-        for name, content in present.items()
-        if content not in (None, files[name]) and _digest(content) != record.get(name)
-    }
+    changed = {}
+    for name, content in files.items():
+        present = read_bytes(path / name)
+        if name == server_in or present is None or present == content:
+            continue
+        if _digest(present) != record.get(name):
+            changed[name] = record.get(name, "")
+    return changed
 
 
 def _as_recorded(path: Path, record: Mapping[str, str]) -> set[str]:
     """Return the files that are as they were installed."""
-    return {
-        name
-        for name, digest in record.items()
-        if _digest(read_bytes(path / name)) == digest
-    }
+    unchanged = set()
+    for name, digest in record.items():
+        if _digest(read_bytes(path / name)) == digest:
+            unchanged.add(name)
+    return unchanged
 
 
 def _removal(path: Path) -> Change:

@@ -32,21 +32,25 @@ class BridgedCode:
         """
         arguments = params.get("arguments") or {}
         meta = params.get("_meta") or {}
-        # Both are found by git, once.
-        ready = await asyncio.to_thread(
-            lambda: self.copy.found and bool(self.copy.namespace)
-        )
-        if not ready or not isinstance(arguments, dict) or not isinstance(meta, dict):
+        if not isinstance(arguments, dict) or not isinstance(meta, dict):
+            return params
+        if not await asyncio.to_thread(self._has_project):
             return params
 
         async def read(id_: str) -> object:
+            asks_for_anchors = {ANCHORS: True}
+            arguments = {"ids": [id_]}
             result = await call(
-                {"name": _READ, "arguments": {"ids": [id_]}, "_meta": {ANCHORS: True}}
+                {"name": _READ, "arguments": arguments, "_meta": asks_for_anchors}
             )
             return (result.get("_meta") or {}).get(ANCHORS)
 
         tied = await tied_json(self.copy, str(params.get("name")), arguments, read)
         return {**params, "arguments": tied, "_meta": {**meta, ANCHORS: True}}
+
+    def _has_project(self) -> bool:
+        """Return True in the working copy of a project; git is asked once."""
+        return self.copy.found and bool(self.copy.namespace)
 
     def asked_of_resource(self, params: Json) -> Json:
         """Return the parameters of resources/read, which ask the server for what `answered` needs."""
@@ -61,36 +65,34 @@ class BridgedCode:
         if not isinstance(meta, dict) or ANCHORS not in meta:
             return result
         anchors = read_anchors(meta[ANCHORS])
-        result = {name: value for name, value in result.items() if name != "_meta"}
-        rest = {name: value for name, value in meta.items() if name != ANCHORS}
-        if rest:
-            result["_meta"] = rest
-        if not anchors:
-            return result
+        result = dict(result)
+        del result["_meta"]
+        others = {name: value for name, value in meta.items() if name != ANCHORS}
+        if others:
+            result["_meta"] = others
+        if anchors:
+            result |= await self._marked(result, anchors)
+        return result
+
+    async def _marked(self, result: Json, anchors: Mapping[str, Anchor]) -> Json:
+        """Return the members of a result that have marks."""
         value = result.get("structuredContent")
         if isinstance(value, dict):
             marked = await marked_answer(self.copy, value, anchors)
             if marked == value:
-                return result
+                return {}
             text = json_text(marked, separators=(",", ":"))
+            texts = [{"type": "text", "text": text}]
+            return {"content": texts, "structuredContent": marked}
+        contents = result.get("contents")
+        if isinstance(contents, list):
             return {
-                **result,
-                "content": [{"type": "text", "text": text}],
-                "structuredContent": marked,
+                "contents": [await self._resource(each, anchors) for each in contents]
             }
-        if isinstance(contents := result.get("contents"), list):
-            return {
-                **result,
-                "contents": [
-                    await self._resource(entry, anchors) for entry in contents
-                ],
-            }
-        if isinstance(content := result.get("content"), list):
-            return {
-                **result,
-                "content": [await self._hook(entry, anchors) for entry in content],
-            }
-        return result
+        content = result.get("content")
+        if isinstance(content, list):
+            return {"content": [await self._hook(each, anchors) for each in content]}
+        return {}
 
     async def _resource(self, content: Any, anchors: Mapping[str, Anchor]) -> Any:
         with suppress(KeyError, TypeError, ValueError):
@@ -101,9 +103,7 @@ class BridgedCode:
         return content
 
     async def _hook(self, content: Any, anchors: Mapping[str, Anchor]) -> Any:
-        if not isinstance(content, dict) or not isinstance(content.get("text"), str):
+        text = content.get("text") if isinstance(content, dict) else None
+        if not isinstance(text, str):
             return content
-        return {
-            **content,
-            "text": await marked_text(self.copy, content["text"], anchors),
-        }
+        return {**content, "text": await marked_text(self.copy, text, anchors)}

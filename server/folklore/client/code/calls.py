@@ -39,45 +39,34 @@ _SECONDS = 30.0
 async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
     """Return a request of a caller who works in this copy, with paths relative to its root, and the present code."""
     if isinstance(request, StoreRequest):
-        return await _stored(copy, request)
+        return await _with_code(copy, request)
     if isinstance(request, UpdateRequest):
         return await _updated(copy, request, call)
-    if (
-        isinstance(filters := getattr(request, "filters", None), FiltersRequest)
-        and filters.paths
-    ):
-        paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
-        return request.model_copy(
-            update={"filters": filters.model_copy(update={"paths": paths})}
-        )
+    filters = getattr(request, "filters", None)
+    if isinstance(filters, FiltersRequest) and filters.paths:
+        paths = await asyncio.to_thread(_spellings, copy, filters.paths)
+        filters = filters.model_copy(update={"paths": paths})
+        return request.model_copy(update={"filters": filters})
     return request
 
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
-    results: list[Recalled] = []
-    filters = FiltersRequest(paths=(ROOT,))
-    cursor = None
     project = (await call(CallerRequest())).namespace or copy.namespace
+    request = ListRequest(
+        namespaces=(project,), filters=FiltersRequest(paths=(ROOT,)), limit=_PAGE
+    )
+    results: list[Recalled] = []
     while True:
-        page = await call(
-            ListRequest(
-                namespaces=(project,),
-                filters=filters,
-                limit=_PAGE,
-                cursor=cursor,
-            )
-        )
+        page = await call(request)
         memories = [result.memory for result in page.memories]
-        marks = await _compared(copy, memories)
-        results += [
-            Recalled(memory, stale=files)
-            for memory, files in zip(memories, marks, strict=True)
-            if files
-        ]
-        cursor = page.cursor
-        if cursor is None:
+        changed_files = await _compared(copy, memories)
+        for memory, files in zip(memories, changed_files, strict=True):
+            if files:
+                results.append(Recalled(memory, stale=files))
+        if page.cursor is None:
             return tuple(results)
+        request = request.model_copy(update={"cursor": page.cursor})
 
 
 async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateRequest:
@@ -99,19 +88,17 @@ async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateReques
         )
     [files] = await _compared(copy, [memory])
     moved = {file.path: file.moved_to for file in files}
-    changes = Changes.model_validate(
-        {"paths": tuple(moved.get(path) or path for path in memory.paths)}
-    )
+    paths = tuple(moved.get(path) or path for path in memory.paths)
+    changes = Changes.model_validate({"paths": paths})
     return await _updated(copy, UpdateRequest(id=id_, changes=changes), call)
 
 
 async def _compared(
     copy: WorkingCopy, memories: Sequence[Memory]
 ) -> list[tuple[Stale, ...]]:
+    anchors = [Anchor.of(memory) for memory in memories]
     try:
-        return await asyncio.to_thread(
-            copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS
-        )
+        return await asyncio.to_thread(copy.stale, anchors, seconds=_SECONDS)
     except GitFailed as error:
         hint = f"Does `git log` work here? It has {_SECONDS:g} seconds for all memories of the project."
         raise FolkloreError(
@@ -119,22 +106,23 @@ async def _compared(
         ) from error
 
 
-async def _stored(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
-    about: list[JsonDict] = [
-        {"paths": item.paths, "commit": item.commit, "blobs": item.blobs}
-        if isinstance(item, Draft)
-        else {}
-        for item in request.memories
-    ]
+async def _with_code(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
+    about: list[JsonDict] = []
+    for memory in request.memories:
+        if isinstance(memory, Draft):
+            about.append(
+                {"paths": memory.paths, "commit": memory.commit, "blobs": memory.blobs}
+            )
+        else:
+            about.append({})
     tied = await _tied_each(copy, about, request.namespace)
     if tied == about:
         return request
-    items = zip(request.memories, tied, strict=True)
-    memories = tuple(
-        replace(item, **code) if isinstance(item, Draft) else item
-        for item, code in items
-    )
-    return request.model_copy(update={"memories": memories})
+    memories = list(request.memories)
+    for index, memory in enumerate(memories):
+        if isinstance(memory, Draft):
+            memories[index] = replace(memory, **tied[index])
+    return request.model_copy(update={"memories": tuple(memories)})
 
 
 async def _updated(
@@ -142,16 +130,16 @@ async def _updated(
 ) -> UpdateRequest:
     async def anchor() -> Anchor | None:
         with suppress(FolkloreError):  # the update meets it too
-            return Anchor.of(
-                (await call(GetRequest(ids=(request.id,)))).found[0].memory
-            )
+            details = (await call(GetRequest(ids=(request.id,)))).found[0]
+            return Anchor.of(details.memory)
         return None
 
-    code = await _present_code(
-        copy, without_nulls(dict(request.changes)), request.clear, anchor
-    )
+    stated = without_nulls(dict(request.changes))
+    code = await _present_code(copy, stated, request.clear, anchor)
+    if not code:
+        return request
     changes = request.changes.model_copy(update=code)
-    return request.model_copy(update={"changes": changes}) if code else request
+    return request.model_copy(update={"changes": changes})
 
 
 async def _present_code(
@@ -164,32 +152,34 @@ async def _present_code(
 
     `anchor` returns the code that the memory is about.
     """
-    if (
-        stated.keys().isdisjoint(("content", "paths", "commit"))
-        or "blobs" in stated
-        or "paths" in clear
-    ):
+    is_about_code = not stated.keys().isdisjoint(("content", "paths", "commit"))
+    if not is_about_code or "blobs" in stated or "paths" in clear:
         return {}
     about = await anchor()
     if about is None:
         return {}
     code = {"paths": stated.get("paths", about.paths), "commit": stated.get("commit")}
     [tied] = await _tied_each(copy, [code], about.namespace)
-    present = {"paths": tied["paths"]} if "paths" in stated else {}
-    return present | {
-        name: tied[name]
-        for name in ("commit", "blobs")
-        if tied.get(name) and name not in clear
-    }
+    present = {}
+    if "paths" in stated:
+        present["paths"] = tied["paths"]
+    for name in ("commit", "blobs"):
+        if tied.get(name) and name not in clear:
+            present[name] = tied[name]
+    return present
 
 
-def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
-    """Return filters in all their spellings, or in one each if these are too many."""
-    spellings = [copy.spellings(path) if path.strip() else (path,) for path in paths]
-    every = tuple(dict.fromkeys(spelling for each in spellings for spelling in each))
-    if len(every) <= MAX_PATHS:
-        return every
-    return tuple(each[0] for each in spellings)
+def _spellings(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return all spellings of the paths of a filter; of each the likeliest alone if these are too many."""
+    likeliest = []
+    spellings: dict[str, None] = {}
+    for path in paths:
+        of_path = copy.spellings(path) if path.strip() else (path,)
+        likeliest.append(of_path[0])
+        spellings |= dict.fromkeys(of_path)
+    if len(spellings) > MAX_PATHS:
+        return tuple(likeliest)
+    return tuple(spellings)
 
 
 # As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.
@@ -208,69 +198,81 @@ async def tied_json(
     """
     filters = arguments.get("filters")
     if isinstance(filters, dict) and _texts(filters.get("paths")):
-        paths = await asyncio.to_thread(_every_spelling, copy, filters["paths"])
+        paths = await asyncio.to_thread(_spellings, copy, filters["paths"])
         arguments = arguments | {"filters": filters | {"paths": paths}}
-    if tool == "memory_store" and isinstance(
-        memories := arguments.get("memories"), list
-    ):
-        namespace = arguments.get("namespace")
-        if isinstance(namespace, str) and is_nothing(namespace):
-            namespace = None
-        if isinstance(namespace, str | None):
-            return arguments | {"memories": await _tied_each(copy, memories, namespace)}
-    if tool == "client_hook" and isinstance(folder := arguments.get("cwd"), str):
-        # Paths are relative to the root, wherever in the repository the session is.
-        return {**arguments, "cwd": copy.top(folder)}
-    if tool == "memory_update":
-        id_ = str(arguments.get("id"))
-        clear = arguments.get("clear")
+    match tool:
+        case "memory_store":
+            return arguments | await _stored_json(copy, arguments)
+        case "memory_update":
+            return arguments | await _updated_json(copy, arguments, read)
+        case "client_hook" if isinstance(arguments.get("cwd"), str):
+            # Paths are relative to the root, wherever in the repository the session is.
+            return {**arguments, "cwd": copy.top(arguments["cwd"])}
+        case _:
+            return arguments
 
-        async def anchor() -> Anchor | None:
-            return read_anchors(await read(id_)).get(id_)
 
-        return arguments | await _present_code(
-            copy, arguments, clear if isinstance(clear, list) else (), anchor
-        )
-    return arguments
+async def _stored_json(copy: WorkingCopy, arguments: JsonDict) -> JsonDict:
+    """Return the memories to store with the code that they are about."""
+    memories = arguments.get("memories")
+    namespace = arguments.get("namespace")
+    if isinstance(namespace, str) and is_nothing(namespace):
+        namespace = None
+    if not isinstance(memories, list) or not isinstance(namespace, str | None):
+        return {}
+    return {"memories": await _tied_each(copy, memories, namespace)}
+
+
+async def _updated_json(
+    copy: WorkingCopy, arguments: JsonDict, read: Callable[[str], Awaitable[object]]
+) -> JsonDict:
+    """Return the code that an updated memory is about."""
+    id_ = str(arguments.get("id"))
+    clear = arguments.get("clear")
+    if not isinstance(clear, list):
+        clear = []
+
+    async def anchor() -> Anchor | None:
+        return read_anchors(await read(id_)).get(id_)
+
+    return await _present_code(copy, arguments, clear, anchor)
 
 
 async def _tied_each(
     copy: WorkingCopy, memories: Sequence[Any], namespace: str | None
 ) -> list[Any]:
     """Return memories of a namespace with the present code, but those that name none, or are not of their form."""
-    about = {
-        place: code
-        for place, memory in enumerate(memories)
-        if (code := _stated_code(memory)) is not None
-    }
-    if not about or not copy.holds(namespace):
-        return list(memories)
+    about = {}
+    for index, memory in enumerate(memories):
+        stated = _stated_code(memory)
+        if stated is not None:
+            about[index] = stated
     tied = list(memories)
-    for place, present in zip(
-        about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True
-    ):
-        tied[place] = memories[place] | {
-            name: value
-            for name in ("paths", "commit", "blobs")
-            if (value := getattr(present, name))
-        }
+    if not about or not copy.holds(namespace):
+        return tied
+    codes = await asyncio.to_thread(copy.tie, list(about.values()))
+    for index, code in zip(about, codes, strict=True):
+        present = {"paths": code.paths, "commit": code.commit, "blobs": code.blobs}
+        known = {name: value for name, value in present.items() if value}
+        tied[index] = memories[index] | known
     return tied
 
 
 def _stated_code(memory: object) -> tuple[Sequence[str], str | None] | None:
+    """Return the paths and the commit that a memory names; None if it names none, or has its contents already."""
     if not isinstance(memory, dict) or memory.get("blobs"):
         return None
     paths = memory.get("paths") or ()
     commit = memory.get("commit") or None
-    stated = (
-        (paths or commit) and isinstance(commit, str | None) and _texts(paths or ("",))
-    )
-    return (paths, commit) if stated else None
+    if not paths and not commit:
+        return None
+    if not isinstance(commit, str | None) or not _texts(paths or ("",)):
+        return None
+    return paths, commit
 
 
 def _texts(value: object) -> bool:
-    if not isinstance(value, list | tuple):
+    """Return True for as many texts as a memory may have paths."""
+    if not isinstance(value, list | tuple) or not 0 < len(value) <= MAX_PATHS:
         return False
-    return 0 < len(value) <= MAX_PATHS and all(
-        isinstance(entry, str) for entry in value
-    )
+    return all(isinstance(entry, str) for entry in value)

@@ -91,9 +91,8 @@ class Git:
 
     def top(self) -> tuple[str, str]:
         """Return the top directory of the work tree, and this directory relative to it. Raises GitFailed."""
-        top, _, prefix = self._run(
-            "rev-parse", "--show-toplevel", "--show-prefix"
-        ).partition(b"\n")
+        output = self._run("rev-parse", "--show-toplevel", "--show-prefix")
+        top, _, prefix = output.partition(b"\n")
         if not top:
             raise GitFailed("no work tree")
         return os.fsdecode(top), os.fsdecode(prefix.removesuffix(b"\n")).rstrip("/")
@@ -134,32 +133,25 @@ class Git:
         From the commit `head` along first parents, so that each is dated when it arrived there; only those from the
         time `since` on, and not those that the commit `but` has. Raises GitFailed.
         """
-        limits = [f"--since={since}"] * (since is not None) + [f"^{but}"] * bool(but)
-        return list(
-            _read_changes(
-                self._run(*_CHANGES, "--no-renames", head, *limits, "--", *paths)
-            )
-        )
+        arguments = [*_CHANGES, "--no-renames", head]
+        if since is not None:
+            arguments.append(f"--since={since}")
+        if but:
+            arguments.append(f"^{but}")
+        return list(_read_changes(self._run(*arguments, "--", *paths)))
 
     def commits(self, most: int) -> list[Commit]:
         """Return the newest commits that HEAD has but merges, the last one first. Raises GitFailed."""
-        output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--").decode(
-            errors="replace"
-        )
-        records = [record.split("\x02") for record in output.split("\x01")]
-        return [
-            Commit(
-                id_,
-                int(at),
-                author,
-                subject,
-                body,
-                tuple(filter(None, paths.lstrip("\0\n").split("\0"))),
-            )
-            for id_, at, author, subject, body, paths in (
-                record for record in records if len(record) == _COMMIT_PARTS
-            )
-        ]
+        output = self._run(*_COMMITS, f"--max-count={most}", "HEAD", "--")
+        commits = []
+        for record in output.decode(errors="replace").split("\x01"):
+            parts = record.split("\x02")
+            if len(parts) != _COMMIT_PARTS:
+                continue
+            id_, at, author, subject, body, names = parts
+            paths = tuple(path for path in names.lstrip("\0\n").split("\0") if path)
+            commits.append(Commit(id_, int(at), author, subject, body, paths))
+        return commits
 
     def renames(self, commits: Sequence[str]) -> list[Change]:
         """Return the files that these commits renamed. Raises GitFailed."""
@@ -170,9 +162,9 @@ class Git:
         seconds = self.deadline - monotonic()
         if seconds <= 0:
             raise GitFailed("too late")
-        environment = {
-            name: value for name, value in os.environ.items() if name not in _LEFT_OUT
-        }
+        environment = {**os.environ, **_SAFE}
+        for name in _LEFT_OUT:
+            environment.pop(name, None)
         try:
             done = subprocess.run(  # noqa: S603 - no shell; revisions are hexadecimal, paths follow `--`
                 ["git", "-C", str(self.directory), *_SETTINGS, *arguments],  # noqa: S607 - the user's git
@@ -180,7 +172,7 @@ class Git:
                 capture_output=True,
                 timeout=seconds,
                 check=True,
-                env=environment | _SAFE,
+                env=environment,
             )
         except (OSError, ValueError, subprocess.SubprocessError) as error:
             raise GitFailed(type(error).__name__) from error
@@ -197,9 +189,7 @@ def _read_changes(output: bytes) -> Iterator[Change]:
             commit = head[1].decode()
             at = int(head[2])
         elif entry := _ENTRY.match(part):
-            kind = entry[4].decode()
+            _, old, new, kind = [group.decode() for group in entry.groups()]
             path = os.fsdecode(next(parts, b""))
             to = os.fsdecode(next(parts, b"")) if kind in "RC" else ""
-            yield Change(
-                commit, at, kind, entry[2].decode(), entry[3].decode(), path, to
-            )
+            yield Change(commit, at, kind, old, new, path, to)

@@ -50,10 +50,10 @@ async def marked_result(copy: WorkingCopy, request: object, result: Any) -> Any:
     stale = await _stale(copy, anchors)
     if not stale:
         return result
-    entries = [
-        _with(entry, _files_json(stale.get(str(index))))
-        for index, entry in enumerate(result[field])
-    ]
+    entries = list(result[field])
+    for key, files in stale.items():
+        mark = _files().dump_python(files, mode="json")
+        entries[int(key)] = _with(entries[int(key)], mark)
     return {**result, field: entries}
 
 
@@ -66,20 +66,19 @@ async def marked_answer(
         return value
     memories = value.get("memories")
     if not isinstance(memories, list):
-        return _with(value, stale_json(stale.get(str(value.get("id")), ())))
-    return {**value, "memories": [_marked_memory(entry, stale) for entry in memories]}
+        marked: JsonDict = _marked_memory(value, stale)
+        return marked
+    return {**value, "memories": [_marked_memory(memory, stale) for memory in memories]}
 
 
 async def marked_hook(
     copy: WorkingCopy, value: Any, anchors: Mapping[str, Anchor]
 ) -> Any:
     """Return the answer to a hook, whatever JSON it is, with marks in its notes."""
-    notes = [
-        (_note(id_), _mark_of_note(files[0]))
-        for id_, files in (await _stale(copy, anchors)).items()
-    ]
-    if not notes:
+    stale = await _stale(copy, anchors)
+    if not stale:
         return value
+    notes = [(_note(id_), _mark_of_note(files[0])) for id_, files in stale.items()]
     return _marked_texts(value, notes)
 
 
@@ -101,11 +100,18 @@ async def _stale(
     copy: WorkingCopy, anchors: Mapping[str, Anchor]
 ) -> dict[str, tuple[Stale, ...]]:
     """Return the files that changed, of those memories that have any."""
-    ours = {key: each for key, each in anchors.items() if copy.holds(each.namespace)}
+    ours = {}
+    for key, anchor in anchors.items():
+        if copy.holds(anchor.namespace):
+            ours[key] = anchor
     if not ours:
         return {}
-    marks = await copy.marks(list(ours.values()))
-    return {key: files for key, files in zip(ours, marks, strict=True) if files}
+    changed_files = await copy.marks(list(ours.values()))
+    stale = {}
+    for key, files in zip(ours, changed_files, strict=True):
+        if files:
+            stale[key] = files
+    return stale
 
 
 def _marked_memory(memory: Any, stale: Mapping[str, tuple[Stale, ...]]) -> Any:
@@ -115,7 +121,9 @@ def _marked_memory(memory: Any, stale: Mapping[str, tuple[Stale, ...]]) -> Any:
 
 
 def _with(entry: JsonDict, mark: object) -> JsonDict:
-    return {**entry, "stale": mark} if mark else entry
+    if not mark:
+        return entry
+    return {**entry, "stale": mark}
 
 
 def _marked_texts(value: Any, notes: Sequence[tuple[re.Pattern[str], str]]) -> Any:
@@ -140,10 +148,6 @@ def _note(id_: str) -> re.Pattern[str]:
     return re.compile(
         rf"^(- \[{re.escape(digits)}, [^,\]]+)(?:, verify)?", re.MULTILINE
     )
-
-
-def _files_json(files: Sequence[Stale] | None) -> object:
-    return _files().dump_python(tuple(files or ()), mode="json")
 
 
 @cache

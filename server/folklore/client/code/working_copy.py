@@ -14,6 +14,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -52,7 +53,9 @@ class Tied:
     @property
     def revision(self) -> str:
         """The commit as a caller stated it, if git may read it, else an empty text."""
-        return self.commit if self.commit and _REVISION.fullmatch(self.commit) else ""
+        if self.commit is None or not _REVISION.fullmatch(self.commit):
+            return ""
+        return self.commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,22 @@ class _Suspect:
         return f"{change.path}/".startswith(f"{self.path}/")
 
 
+@dataclass(frozen=True, slots=True)
+class _Repository:
+    """A repository: its root, the caller's directory relative to it (`prefix`), and as the caller named it."""
+
+    root: Path
+    prefix: str
+    directory: Path
+
+    @property
+    def named_root(self) -> Path:
+        """The root as the caller names it, who may have come by symbolic links."""
+        if not self.prefix:
+            return self.directory
+        return self.directory.parents[self.prefix.count("/")]
+
+
 class WorkingCopy:
     """The repository around a directory, about whose files the memories of `namespace` are."""
 
@@ -88,19 +107,18 @@ class WorkingCopy:
         self._known: tuple[str, dict[_Suspect, Stale | None]] = ("", {})
 
     @cached_property
-    def _place(self) -> tuple[Path, str, Path] | None:
-        """The root, the caller's directory relative to it, and the caller's directory as it was named."""
+    def _repository(self) -> _Repository | None:
         directory = self._directory()
         try:
             root, prefix = Git(directory, monotonic() + 5).top()
         except GitFailed:
             return None
-        return Path(root), prefix, directory.absolute()
+        return _Repository(Path(root), prefix, directory.absolute())
 
     @property
     def found(self) -> bool:
         """True in a repository."""
-        return self._place is not None
+        return self._repository is not None
 
     @property
     def namespace(self) -> str:
@@ -116,49 +134,49 @@ class WorkingCopy:
 
     def top(self, folder: str) -> str:
         """Return the root as the caller names it, for a folder in this working copy; another folder as it is."""
-        if self._place is None:
-            return folder
-        _, prefix, directory = self._place
-        named = directory.parents[prefix.count("/")] if prefix else directory
         path = Path(folder)
-        if path.is_absolute() and path.is_relative_to(named):
-            return str(named)
+        if self._repository is None or not path.is_absolute():
+            return folder
+        root = self._repository.named_root
+        if path.is_relative_to(root):
+            return str(root)
         return folder
 
     def spellings(self, path: str) -> tuple[str, ...]:
         """Return a path relative to the root, the likeliest first: a relative one may start here or at the root."""
         plain = plain_path(path)
-        if self._place is None:
+        repository = self._repository
+        if repository is None:
             return (plain,)
-        root, prefix, directory = self._place
-        if (below := _below_root(plain, root, prefix, directory)) is not None:
-            return (below,)
-        here = plain_path(f"{prefix}/{plain}")
-        if not prefix or not (is_inside(plain) and is_inside(here)):
+        below_root = _below_root(plain, repository)
+        if below_root is not None:
+            return (below_root,)
+        if not repository.prefix or not is_inside(plain):
             return (plain,)
-        if _exists(root, plain) and not _exists(root, here):
+        here = plain_path(f"{repository.prefix}/{plain}")
+        if not is_inside(here):
+            return (plain,)
+        if _exists(repository.root, plain) and not _exists(repository.root, here):
             return (plain, here)
         return (here, plain)
 
-    def tie(self, items: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
+    def tie(self, codes: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
         """Return paths and commits as memories store them that are stored now; the present commit where none is given.
 
-        Without git, paths get their one spelling alone. One git call, however many items.
+        Without git, paths get their one spelling alone. One git call, however many memories.
         """
-        tied = [
-            Tied(
-                tuple(dict.fromkeys(self.spellings(path)[0] for path in paths)), commit
-            )
-            for paths, commit in items
-        ]
-        if self._place is None:
+        tied = []
+        for paths, commit in codes:
+            likeliest = dict.fromkeys(self.spellings(path)[0] for path in paths)
+            tied.append(Tied(tuple(likeliest), commit))
+        if self._repository is None:
             return tied
-        root, _, _ = self._place
+        root = self._repository.root
         try:
             objects = _Objects(root, Git(root, monotonic() + 4 * _SECONDS), tied)
         except GitFailed:
             return tied
-        return [_anchored(item, objects) for item in tied]
+        return [_anchored(code, objects) for code in tied]
 
     async def marks(self, anchors: Sequence[Anchor]) -> list[tuple[Stale, ...]]:
         """Return the marks of one answer, none if git fails.
@@ -166,26 +184,25 @@ class WorkingCopy:
         The answer waits half a second; what takes longer is known to later answers.
         """
         none: list[tuple[Stale, ...]] = [()] * len(anchors)
-        if monotonic() < self._paused or not (self._late is None or self._late.done()):
+        is_comparing = self._late is not None and not self._late.done()
+        if is_comparing or monotonic() < self._paused:
             return none
 
         def compared() -> list[tuple[Stale, ...]]:
             try:
                 return self.stale(anchors)
-            except (
-                GitFailed,
-                OSError,
-                ValueError,
-            ):  # an answer does not fail by its marks
+            except (GitFailed, OSError, ValueError):
+                # an answer does not fail by its marks
                 self._paused = monotonic() + _PAUSE
                 return none
 
         # a command that has its answer does not wait for it
         comparison = in_thread(compared, "folklore-stale")
-        if not (await asyncio.wait({comparison}, timeout=_SECONDS))[0]:
-            self._late = comparison
-            return none
-        return comparison.result()
+        done, _ = await asyncio.wait({comparison}, timeout=_SECONDS)
+        if done:
+            return comparison.result()
+        self._late = comparison
+        return none
 
     def stale(
         self, anchors: Sequence[Anchor], *, seconds: float = _LONGER
@@ -196,25 +213,21 @@ class WorkingCopy:
         `seconds`.
         """
         marks: list[tuple[Stale, ...]] = [()] * len(anchors)
-        mine = [
-            place
-            for place, anchor in enumerate(anchors)
-            if anchor.paths and self.holds(anchor.namespace)
-        ]
-        if not mine or self._place is None:
+        ours = {}
+        for index, anchor in enumerate(anchors):
+            if anchor.paths and self.holds(anchor.namespace):
+                ours[index] = anchor
+        if not ours or self._repository is None:
             return marks
-        root, _, _ = self._place
+        root = self._repository.root
         git = Git(root, monotonic() + seconds)
-        objects = _Objects(root, git, [anchors[place] for place in mine])
-        suspects = {place: _suspects(anchors[place], objects) for place in mine}
-        known = self._compared(
-            git, objects, set(chain.from_iterable(suspects.values()))
-        )
-        for place, each in suspects.items():
-            changed = filter(None, map(known.get, each))
-            marks[place] = tuple(
-                sorted(changed, key=lambda mark: (not mark.vanished, mark.since))
-            )
+        objects = _Objects(root, git, list(ours.values()))
+        suspects = {index: _suspects(ours[index], objects) for index in ours}
+        known = self._compared(git, objects, set(chain(*suspects.values())))
+        for index, of_memory in suspects.items():
+            changed = [mark for mark in map(known.get, of_memory) if mark is not None]
+            changed.sort(key=lambda mark: (not mark.vanished, mark.since))
+            marks[index] = tuple(changed)
         return marks
 
     def _compared(
@@ -223,35 +236,27 @@ class WorkingCopy:
         """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
         head = objects.head
         root = objects.root
-        if self._known[0] == head:  # of one commit: the next one may change any file
-            cache = self._known[1]
-        else:
+        known_head, cache = self._known
+        if known_head != head:  # the next commit may change any file
             cache = {}
         new = suspects - cache.keys()
-        # As the memory is about it, and not committed yet.
-        uncommitted = {
-            suspect
-            for suspect in new
-            if suspect.content in _content_ids(root, suspect.path, len(head))
-        }
-        departures = dict.fromkeys(uncommitted) | _departures(
-            git, head, new - uncommitted
-        )
-        moves = _moves(
-            git,
-            root,
-            [
-                change
-                for suspect, change in departures.items()
-                if change and suspect.is_missing
-            ],
-        )
-        marks = {
-            suspect: change and _mark(suspect, change, moves)
-            for suspect, change in departures.items()
-        }
-        self._known = head, dict(list(cache.items())[-_CACHED:]) | marks
-        return self._known[1]
+        uncommitted = set()  # as the memory is about it, and not committed yet
+        for suspect in new:
+            if suspect.content in _content_ids(root, suspect.path, len(head)):
+                uncommitted.add(suspect)
+        departures = _departures(git, head, new - uncommitted)
+        removals = []
+        for suspect, change in departures.items():
+            if change is not None and suspect.is_missing:
+                removals.append(change)
+        moves = _moves(git, root, removals)
+
+        known = dict(list(cache.items())[-_CACHED:])
+        known |= dict.fromkeys(uncommitted)
+        for suspect, change in departures.items():
+            known[suspect] = None if change is None else _mark(suspect, change, moves)
+        self._known = head, known
+        return known
 
 
 class _Objects:
@@ -260,14 +265,13 @@ class _Objects:
     `head` is the present commit, empty before the first one.
     """
 
-    def __init__(self, root: Path, git: Git, items: Sequence[Anchor | Tied]) -> None:
+    def __init__(self, root: Path, git: Git, codes: Sequence[Anchor | Tied]) -> None:
         names = ["HEAD^{commit}"]
-        for item in items:
-            for revision in filter(None, ("HEAD", item.revision)):
-                names += [
-                    f"{revision}^{{commit}}",
-                    *(f"{revision}:{path}" for path in item.paths),
-                ]
+        for code in codes:
+            revisions = ["HEAD", code.revision] if code.revision else ["HEAD"]
+            for revision in revisions:
+                names.append(f"{revision}^{{commit}}")
+                names += [f"{revision}:{path}" for path in code.paths]
         self.root = root
         self._objects = git.objects(names)
         self._contents: dict[str, str] = {}
@@ -284,28 +288,33 @@ class _Objects:
     def content(self, revision: str, path: str) -> str:
         """Return the id of a file at a commit, else as it is now; empty for a folder and an unknown file."""
         id_, type_ = self.file(revision or "HEAD", path)
-        if revision or type_ == "tree":
+        if type_ == "tree":
+            return ""
+        if revision:
             return id_ if type_ == "blob" else ""
         if path not in self._contents:
             ids = _content_ids(self.root, path, len(self.head) or 40)
-            self._contents[path] = id_ if id_ in ids or not ids else ids[0]
+            if ids and id_ not in ids:
+                id_ = ids[0]
+            self._contents[path] = id_
         return self._contents[path]
 
 
-def _anchored(item: Tied, objects: _Objects) -> Tied:
+def _anchored(code: Tied, objects: _Objects) -> Tied:
     """Return paths with the full hash of their commit, the present one if none is stated, and their contents there."""
-    inside = [path for path in item.paths if is_inside(path)]
-    head = objects.head
-    commit = objects.commit(item.revision)
-    then = item.revision if commit not in ("", head) else ""
-    blobs = tuple(
-        f"{id_} {path}" for path in inside if (id_ := objects.content(then, path))
-    )
-    return replace(
-        item,
-        commit=commit or item.commit or (head if inside else None) or None,
-        blobs=blobs,
-    )
+    inside = [path for path in code.paths if is_inside(path)]
+    commit = objects.commit(code.revision)
+    is_former = commit not in ("", objects.head)
+    revision = code.revision if is_former else ""
+    blobs = []
+    for path in inside:
+        id_ = objects.content(revision, path)
+        if id_:
+            blobs.append(f"{id_} {path}")
+    known = commit or code.commit
+    if not known and inside:
+        known = objects.head
+    return replace(code, commit=known or None, blobs=tuple(blobs))
 
 
 def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
@@ -313,20 +322,24 @@ def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
 
     A file that git does not have, and that is here, did not vanish.
     """
-    suspects = []
+    suspects: list[_Suspect] = []
+    if not objects.head:
+        return suspects
     contents = anchor.contents
     commit = objects.commit(anchor.revision)
-    for path in anchor.paths if objects.head else ():
+    at = int(anchor.at.timestamp())
+    for path in anchor.paths:
         now, type_ = objects.file("HEAD", path)
+        if not is_inside(path) or path == ROOT or type_ == "tree":
+            continue
         committed, _ = objects.file(anchor.revision, path)
         content = contents.get(path) or committed
         if now:
             differs = now != content
         else:
             differs = not _exists(objects.root, path)
-        if differs and is_inside(path) and path != ROOT and type_ != "tree":
+        if differs:
             clean = content == committed != ""
-            at = int(anchor.at.timestamp())
             suspects.append(_Suspect(path, content, clean, not now, commit, at))
     return suspects
 
@@ -356,9 +369,8 @@ def _departures_since(
     git: Git, head: str, suspects: Set[_Suspect]
 ) -> dict[_Suspect, Change | None]:
     """Return the change of each file since the time of its memory."""
-    history = git.changes(
-        head, _paths(suspects), since=min(suspect.at for suspect in suspects)
-    )
+    since = min(suspect.at for suspect in suspects)
+    history = git.changes(head, _paths(suspects), since=since)
     return {suspect: _departure(suspect, history, whole=True) for suspect in suspects}
 
 
@@ -369,21 +381,21 @@ def _departure(
 
     With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
     """
-    changes = list(filter(suspect.is_changed_by, history))
+    changes = [change for change in history if suspect.is_changed_by(change)]
     later = [change for change in changes if change.at > suspect.at]
-    if suspect.commit:  # a change that a pull brought may be older than the memory
-        since = changes
-    else:
-        since = later
+    # a change that a pull brought may be older than the memory
+    since = changes if suspect.commit else later
     if suspect.is_missing:
-        removal = next(filter(lambda change: change.kind == "D", since), None)
-        return removal if whole or suspect.clean else None
-    departure = next(
-        filter(lambda change: change.old == suspect.content, changes), None
-    )
-    if departure is None and whole:
+        removals = [change for change in since if change.kind == "D"]
+        if removals and (whole or suspect.clean):
+            return removals[0]
+        return None
+    for change in changes:
+        if change.old == suspect.content:
+            return change
+    if whole:
         return _likely_departure(suspect, later, since)
-    return departure
+    return None
 
 
 def _likely_departure(
@@ -391,10 +403,15 @@ def _likely_departure(
 ) -> Change | None:
     """Return the change that counts, if none replaced the content itself: it is not known, or was never committed."""
     if not suspect.content:
-        return next(filter(lambda change: change.kind != "A", reversed(later)), None)
+        for change in reversed(later):
+            if change.kind != "A":
+                return change
+        return None
     # The first one counts as the commit of the work on it, which went on between the store and the commit.
     changes = later or since
-    return changes[-2] if len(changes) > 1 else None
+    if len(changes) < 2:
+        return None
+    return changes[-2]
 
 
 def _moves(
@@ -407,60 +424,51 @@ def _moves(
         renames = git.renames(sorted({change.commit for change in removals}))
     except GitFailed:  # which costs the new path alone
         return {}
-    return {
-        (change.commit, change.path): change.to
-        for change in renames
-        if _exists(root, change.to)
-    }
+    moves = {}
+    for change in renames:
+        if _exists(root, change.to):
+            moves[change.commit, change.path] = change.to
+    return moves
 
 
 def _mark(
     suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]
 ) -> Stale:
     to = moves.get((change.commit, change.path))
-    # of a folder, the place of the moved file in it
-    below = change.path.removeprefix(suspect.path)
-    if to is not None and below:
-        to = to.removesuffix(below) if to.endswith(below) else None
-    return Stale(
-        suspect.path,
-        datetime.fromtimestamp(change.at, UTC),
-        change.commit,
-        suspect.is_missing,
-        to,
-    )
+    below = change.path.removeprefix(suspect.path)  # the moved file in a folder
+    if to is not None and not to.endswith(below):
+        to = None
+    elif to is not None:
+        to = to.removesuffix(below)
+    since = datetime.fromtimestamp(change.at, UTC)
+    return Stale(suspect.path, since, change.commit, suspect.is_missing, to)
 
 
 def _paths(suspects: Set[_Suspect]) -> list[str]:
     return sorted({suspect.path for suspect in suspects})
 
 
-def _below_root(plain: str, root: Path, prefix: str, directory: Path) -> str | None:
+def _below_root(plain: str, repository: _Repository) -> str | None:
     """Return an absolute path, or one that goes upwards from this directory, relative to the root if it is below.
 
     Git names the root by its real path; the caller may name it by symbolic links.
     """
-    if not (
-        plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute()
-    ):
+    goes_upwards = plain == ".." or plain.startswith(("~/", "../"))
+    if not goes_upwards and not Path(plain).is_absolute():
         return None
-    try:
-        path = directory / Path(plain).expanduser()
-        above = directory.parents[prefix.count("/")] if prefix else directory
-        for base, candidate in (
-            (root, path),
-            (above, path),
-            (root, _real_folder(path)),
+    root = repository.root
+    # another drive, no file name, a loop of links, no home
+    with suppress(OSError, ValueError, RuntimeError):
+        path = repository.directory / Path(plain).expanduser()
+        real_path = _real_folder(path)
+        for candidate, base in (
+            (path, root),
+            (path, repository.named_root),
+            (real_path, root),
         ):
             relative = plain_path(os.path.relpath(candidate, base))
             if is_inside(relative):
                 return relative
-    except (
-        OSError,
-        ValueError,
-        RuntimeError,
-    ):  # another drive, no file name, a loop of links, no home
-        pass
     return None
 
 
