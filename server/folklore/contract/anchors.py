@@ -43,14 +43,18 @@ class Anchor:
     @property
     def revision(self) -> str:
         """The commit if it is a hash, else an empty text, which names no object."""
-        return self.commit if self.commit and _COMMIT.fullmatch(self.commit) else ""
+        if self.commit is None or not _COMMIT.fullmatch(self.commit):
+            return ""
+        return self.commit
 
     @property
     def contents(self) -> dict[str, str]:
         """The ids of the contents by path."""
-        return {
-            path: id_ for id_, _, path in (blob.partition(" ") for blob in self.blobs)
-        }
+        contents = {}
+        for blob in self.blobs:
+            id_, _, path = blob.partition(" ")
+            contents[path] = id_
+        return contents
 
 
 def anchors_of(result: object) -> dict[str, Anchor]:

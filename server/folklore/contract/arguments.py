@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
+from itertools import chain
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -63,7 +64,9 @@ class _Argument:
             return self._object(value)
         if self.is_list and isinstance(value, Sequence) and not isinstance(value, str):
             return self._entries(value)
-        return _spelled(value) if self.is_id else value
+        if self.is_id:
+            return _usual_id(value)
+        return value
 
     def _object(self, value: Mapping[str, Any]) -> Any:
         if self.parts is None:
@@ -73,18 +76,19 @@ class _Argument:
         if self.narrows:
             self._refuse_nothing(value)
         read = given(self.parts, value)
-        return None if value and not read and self.optional else read
+        if value and not read and self.optional:
+            return None
+        return read
 
     def _refuse_nothing(self, value: Mapping[str, Any]) -> None:
         """Refuse a condition without a value beside others: without it, more would be changed. Raises InvalidInput."""
-        blank = [
-            name
-            for name, entry in value.items()
-            if isinstance(entry, str | list | tuple)
-            and given(self.parts, {name: entry}) == {}
-        ]
-        if blank and len(blank) < len(value):
-            field = f"{self.name}.{blank[0]}"
+        empty = []
+        for name, entry in value.items():
+            may_be_empty = isinstance(entry, str | list | tuple)
+            if may_be_empty and given(self.parts, {name: entry}) == {}:
+                empty.append(name)
+        if empty and len(empty) < len(value):
+            field = f"{self.name}.{empty[0]}"
             raise InvalidInput(
                 field, "is empty.", hint="Leave it out, or give a value."
             )
@@ -105,12 +109,16 @@ class _Argument:
             return decoded
         if not self.is_list or self.parts is not None:
             return text
-        if self.name in _WHOLE or (self.name in _IDS and id_in(text) is not None):
+        return self._entries_in(text)
+
+    def _entries_in(self, text: str) -> list[str]:
+        """Return the entries of a list that a text holds, which is no JSON."""
+        is_one_id = self.name in _IDS and id_in(text) is not None
+        if is_one_id or self.name in _WHOLE:
             return [text]
         if self.name in _PHRASES:
-            return [
-                line for each in text.splitlines() if (line := each.strip("-*• \t"))
-            ]
+            lines = [line.strip("-*• \t") for line in text.splitlines()]
+            return [line for line in lines if line]
         return entries_of(text, blanks=self.name not in _WITH_BLANKS)
 
     def _entries(self, values: Sequence[Any]) -> Any:
@@ -118,32 +126,33 @@ class _Argument:
             return None
         if self.parts is not None:
             return [given(self.parts, entry) for entry in values]
-        return [_spelled(entry) for entry in values] if self.is_id else values
+        if self.is_id:
+            return [_usual_id(entry) for entry in values]
+        return values
 
     def _are_nothing(self, values: Sequence[Any]) -> bool:
         """Return True for [null], ["null"] and the like, which some clients make of null."""
         if not self.optional or self.name in _NEVER_LEFT_OUT or self.name in _FREE:
             return False
-        return all(
-            value is None or (isinstance(value, str) and is_nothing(value))
-            for value in values
-        )
+        texts = [value for value in values if value is not None]
+        return all(isinstance(text, str) and is_nothing(text) for text in texts)
 
 
 def given(kind: type | None, value: Any) -> Any:
     """Return the arguments that were given for a request, or a part of one. What is wrong stays for its validation."""
     if isinstance(value, str):
         decoded = _json(value)
-        value = decoded if isinstance(decoded, dict) else value
+        if isinstance(decoded, dict):
+            value = decoded
     if kind is None or not isinstance(value, Mapping):
         return value
     arguments = _arguments_of(kind)
     result = {}
     for name, entry in value.items():
-        argument = arguments.get(name)
-        read = entry if argument is None else argument.read(entry)
-        if read is not None:
-            result[name] = read
+        if name in arguments:
+            entry = arguments[name].read(entry)
+        if entry is not None:
+            result[name] = entry
     return result
 
 
@@ -157,27 +166,27 @@ def _json(text: str) -> Any:
         return None
 
 
-def _spelled(value: Any) -> Any:
+def _usual_id(value: Any) -> Any:
     """Return an id in its usual spelling, if it is a whole one."""
     id_ = id_in(value) if isinstance(value, str) else None
-    return str(id_) if isinstance(id_, UUID) else value
+    if isinstance(id_, UUID):
+        return str(id_)
+    return value
 
 
 @cache
 def _arguments_of(kind: type) -> Mapping[str, _Argument]:
     """Return the arguments of a request, or of a part of one, by their names and aliases."""
+    arguments = {}
     if is_dataclass(kind):
         hints = get_type_hints(kind)
-        return {
-            field.name: _argument(
-                field.name,
-                hints[field.name],
-                optional=(field.default, field.default_factory) != (MISSING, MISSING),
+        for part in fields(kind):
+            has_default = (part.default, part.default_factory) != (MISSING, MISSING)
+            arguments[part.name] = _argument(
+                part.name, hints[part.name], optional=has_default
             )
-            for field in fields(kind)
-        }
+        return arguments
     assert issubclass(kind, BaseModel)
-    arguments = {}
     for name, field in kind.model_fields.items():
         argument = _argument(
             name,
@@ -192,23 +201,19 @@ def _arguments_of(kind: type) -> Mapping[str, _Argument]:
 def _argument(
     name: str, annotation: Any, *, optional: bool, narrows: bool = False
 ) -> _Argument:
-    types = list(_types(annotation))
-    lists = [each for each in types if get_origin(each) in (tuple, frozenset)]
-    entries = [
-        entry
-        for each in lists
-        for argument in get_args(each)
-        if argument is not ...
-        for entry in _types(argument)
-    ]
-    objects = [each for each in types if _is_object(each)]
-    parts = [each for each in (*objects, *entries) if _is_part(each)]
-    values = [
-        value
-        for each in (*types, *entries)
-        if get_origin(each) is Literal
-        for value in get_args(each)
-    ]
+    types = _types(annotation)
+    lists = [type_ for type_ in types if get_origin(type_) in (tuple, frozenset)]
+    objects = [type_ for type_ in types if _is_object(type_)]
+    entries: list[Any] = []
+    for type_ in lists:
+        for entry in get_args(type_):
+            if entry is not ...:
+                entries += _types(entry)
+    values: list[object] = []
+    for type_ in (*types, *entries):
+        if get_origin(type_) is Literal:
+            values += get_args(type_)
+    parts = [type_ for type_ in (*objects, *entries) if _is_part(type_)]
     return _Argument(
         name,
         optional,
@@ -227,7 +232,7 @@ def _types(annotation: Any) -> list[Any]:
     if get_origin(annotation) is Annotated:
         return _types(get_args(annotation)[0])
     if get_origin(annotation) in (Union, UnionType):
-        return [each for part in get_args(annotation) for each in _types(part)]
+        return list(chain.from_iterable(map(_types, get_args(annotation))))
     if annotation is type(None):
         return []
     return [annotation]

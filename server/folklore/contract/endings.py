@@ -14,10 +14,13 @@ async def whole_ids(
     operations: Operations, ids: Sequence[UUID | str], *, hint: str
 ) -> tuple[UUID, ...]:
     """Return ids with whole ones in place of ends. At most one operation. Raises InvalidInput, NotFound."""
-    endings = tuple(dict.fromkeys(id_ for id_ in ids if isinstance(id_, str)))
-    matches = await operations.call(ResolveRequest(endings=endings)) if endings else ()
-    resolved = {item.ending: _only(item, hint) for item in matches}
-    return tuple(resolved[id_] if isinstance(id_, str) else id_ for id_ in ids)
+    endings = dict.fromkeys(id_ for id_ in ids if isinstance(id_, str))
+    resolved: dict[UUID | str, UUID] = {}
+    if endings:
+        request = ResolveRequest(endings=tuple(endings))
+        for match in await operations.call(request):
+            resolved[match.ending] = _only(match, hint)
+    return tuple(id_ if isinstance(id_, UUID) else resolved[id_] for id_ in ids)
 
 
 def _only(resolved: ResolvedId, hint: str) -> UUID:

@@ -31,9 +31,10 @@ def id_of(text: str, field: str, hint: str) -> UUID:
 
 def id_or_ending(text: str, field: str, hint: str) -> UUID | str:
     """Return an id, or the end of one as it is looked up. Raises InvalidInput."""
-    if (id_ := id_in(text)) is not None:
+    id_ = id_in(text)
+    if id_ is not None:
         return id_
-    if _is_beginning(text):
+    if text.replace("...", "…").strip(_AROUND).endswith("…"):
         problem = f"{text[:60]!r} is the beginning of an id, which others share."
         raise InvalidInput(field, problem, hint=hint)
     raise InvalidInput(field, f"{text[:60]!r} is not an id.", hint=hint)
@@ -47,17 +48,18 @@ def id_in(text: str) -> UUID | str | None:
     if len(text) > _LONGEST:
         return None
     lower = text.lower().translate(_HYPHENS).replace("...", "…")
-    if whole := set(_WHOLE.findall(lower)):
-        return UUID(whole.pop()) if len(whole) == 1 else None
+    whole_ids = set(_WHOLE.findall(lower))
+    if len(whole_ids) == 1:
+        return UUID(whole_ids.pop())
+    if whole_ids:
+        return None
     _, _, ending = lower.strip(_AROUND).rpartition("…")
     digits = _NAMED.sub("", ending).strip(_AROUND).replace("-", "")
     if _DIGITS_OF_ID.fullmatch(digits):
         return UUID(digits)
-    return digits if _ENDING.fullmatch(digits) else None
-
-
-def _is_beginning(text: str) -> bool:
-    return text.replace("...", "…").strip(_AROUND).endswith("…")
+    if _ENDING.fullmatch(digits):
+        return digits
+    return None
 
 
 def short(id_: UUID) -> str:

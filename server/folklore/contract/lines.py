@@ -45,7 +45,9 @@ def _lines_before_secret(content: str) -> int:
         secrets = find(content)
     except SearchEnded:
         return 0
-    return content.count("\n", 0, secrets[0].start) if secrets else 0
+    if not secrets:
+        return 0
+    return content.count("\n", 0, secrets[0].start)
 
 
 Lines = Iterator[SourceLine]
@@ -73,19 +75,18 @@ def chunks_of(lines: Lines, most: int) -> Iterator[list[SourceLine]]:
 
 
 def encoded(lines: Iterable[SourceLine]) -> bytes:
-    """Return lines as they are sent to a server: number and place, a tab, and the line or its error."""
-    return b"".join(
-        json.dumps(
-            (
-                number,
-                file,
-                begins,
-                None if isinstance(raw, bytes) else (raw.message, raw.hint),
-            )
-        ).encode()
-        + b"\t%s\n" % (raw.rstrip(b"\n") if isinstance(raw, bytes) else b"")
-        for number, raw, file, begins in lines
-    )
+    """Return lines as they are sent to a server: number, file and the line in it, a tab, and the line or its error."""
+    body = bytearray()
+    for number, raw, file, begins in lines:
+        error = None
+        content = b""
+        if isinstance(raw, bytes):
+            content = raw.rstrip(b"\n")
+        else:
+            error = (raw.message, raw.hint)
+        head = json.dumps((number, file, begins, error)).encode()
+        body += b"%b\t%b\n" % (head, content)
+    return bytes(body)
 
 
 def decoded(line: bytes) -> SourceLine:
@@ -93,12 +94,10 @@ def decoded(line: bytes) -> SourceLine:
     head, _, raw = line.partition(b"\t")
     try:
         number, file, begins, error = json.loads(head)
-        given = (
-            cast("InvalidInput", error_from_code(InvalidInput.code, *error))
-            if error
-            else raw
-        )
-        return SourceLine(int(number), given, str(file), int(begins))
+        content: Raw = raw
+        if error:
+            content = cast("InvalidInput", error_from_code(InvalidInput.code, *error))
+        return SourceLine(int(number), content, str(file), int(begins))
     except (ValueError, TypeError, OverflowError, RecursionError):
         raise InvalidInput(
             "body", "is not what `folklore import` of this version sends."

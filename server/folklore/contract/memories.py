@@ -189,17 +189,18 @@ def _stored_item_json(item: StoreItem) -> StoredJson:
     if item.cues is not None:
         value["cues"] = item.cues
     if item.similar:
-        value["similar"] = [
-            fields_of(near, "id similarity")
-            | {"content": beginning(near.content), "author": near.author}
-            | without_unset(changed_by=near.changed_by)
-            for near in item.similar
-        ]
+        value["similar"] = []
+        for near in item.similar:
+            row = fields_of(near, "id similarity")
+            row["content"] = beginning(near.content)
+            row["author"] = near.author
+            value["similar"].append(row | without_unset(changed_by=near.changed_by))
     if item.same_subject:
-        value["same_subject"] = [
-            fields_of(older, "id when") | {"content": beginning(older.content)}
-            for older in item.same_subject
-        ]
+        value["same_subject"] = []
+        for older in item.same_subject:
+            row = fields_of(older, "id when")
+            row["content"] = beginning(older.content)
+            value["same_subject"].append(row)
     if item.superseded is not None:
         value["superseded"] = superseded_json(item.superseded)
     return value

@@ -29,12 +29,17 @@ _SUBJECTS = (
     transfer,
 )
 
+
+def _operations() -> dict[str, type[Request]]:
+    operations: dict[str, type[Request]] = {}
+    for subject in _SUBJECTS:
+        for member in vars(subject).values():
+            if not isinstance(member, type) or not issubclass(member, Request):
+                continue
+            if issubclass(member, Returns):
+                operations[member.operation] = member
+    return operations
+
+
 # Every operation whose result is one value, by name.
-OPERATIONS: Mapping[str, type[Request]] = {
-    request.operation: request
-    for subject in _SUBJECTS
-    for request in vars(subject).values()
-    if isinstance(request, type)
-    and issubclass(request, Request)
-    and issubclass(request, Returns)
-}
+OPERATIONS: Mapping[str, type[Request]] = _operations()

@@ -217,17 +217,18 @@ def recalled_json(result: Recalled, form: Format) -> JsonDict:
     else:
         value = record_json(result.memory)
     memory = result.memory
+    superseded_at = None
+    if memory.superseded_by is None:  # or the memory that superseded it was erased
+        superseded_at = plain(memory.superseded_at)
+    passage = None
+    if result.passage and (form == "detailed" or result.explain):
+        passage = list(result.passage)
     return value | without_unset(
         **fields_of(result, "score match"),
         superseded_by=plain(memory.superseded_by),
-        # The memory that superseded it may have been erased.
-        superseded_at=plain(memory.superseded_at)
-        if memory.superseded_by is None
-        else None,
+        superseded_at=superseded_at,
         **fields_of(result, "queries expanded elsewhere"),
-        passage=list(result.passage)
-        if result.passage and (form == "detailed" or result.explain)
-        else None,
+        passage=passage,
         variants=_variants(result),
         replaces=[fields_of(item, "id when") for item in result.replaces],
         contradicts=list(map(str, result.contradicts)),
@@ -242,29 +243,29 @@ _VARIANTS = 5
 
 def _variants(result: Recalled) -> list[JsonDict]:
     """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
-    rows = [
-        fields_of(item, "id when author")
-        | without_unset(changed_by=item.changed_by)
-        | without_unset(
-            namespace=item.namespace
-            if item.namespace != result.memory.namespace
-            else None
+    rows = []
+    for variant in result.variants[:_VARIANTS]:
+        namespace = None
+        if variant.namespace != result.memory.namespace:
+            namespace = variant.namespace
+        optional = without_unset(
+            changed_by=variant.changed_by,
+            namespace=namespace,
+            differs=variant.differs or None,
         )
-        | without_unset(differs=item.differs or None)
-        for item in result.variants[:_VARIANTS]
-    ]
+        rows.append(fields_of(variant, "id when author") | optional)
     more = len(result.variants) - len(rows)
-    return [*rows, {"more": more}] if more else rows
+    if more:
+        rows.append({"more": more})
+    return rows
 
 
 def _concise(memory: Memory) -> JsonDict:
     value = fields_of(memory, "id content namespace")
     for name, declared in FIELDS.items():
-        if (
-            declared.concise
-            and (stored_value := getattr(memory, name)) != declared.default
-        ):
-            value[name] = plain(stored_value)
+        field_value = getattr(memory, name)
+        if declared.concise and field_value != declared.default:
+            value[name] = plain(field_value)
     return value | fields_of(memory, "author when") | changed_json(memory)
 
 

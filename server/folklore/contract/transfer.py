@@ -72,13 +72,9 @@ class Report:
     def replace(self, counts: dict[str, Any]) -> None:
         """Take over the counts of a server, which went on from these."""
         for name, value in counts.items():
-            setattr(
-                self,
-                name,
-                [Failure(**item) for item in value]
-                if name in ("refusals", "failures")
-                else value,
-            )
+            if name in ("refusals", "failures"):
+                value = [Failure(**failure) for failure in value]
+            setattr(self, name, value)
 
     def settle(
         self, namespace: str, *, new: int, overwritten: int, duplicates: int
