@@ -34,8 +34,10 @@ UNITS = [
 MEASURED: Mapping[str, Callable[[str], object]] = {
     "cli.screen.visible": screen.visible,
     "cli.screen.cells": screen.cells,
-    "cli.screen.wrapped": lambda text: list(screen.wrapped(text, 80)),
-    "cli.screen._folded": lambda text: list(screen.wrapped(text + "é", 80)),
+    "cli.screen._folded": lambda text: (
+        list(screen.wrapped(text, 80)),
+        list(screen.wrapped(text + "é", 80)),
+    ),
     "folklore_import.claude_projects.encoded": claude_projects.encoded,
     "memory.models.recommend.known_item": recommend.known_item,
     "folklore_import.commits._reasons": commits._reasons,

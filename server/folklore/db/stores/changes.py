@@ -33,7 +33,7 @@ from folklore.db.stores.events.audit import Write, audit_entry
 from folklore.db.stores.memories import (
     PreparedMemory,
     Vectors,
-    index,
+    index_memories,
     lock_sessions,
     session_steps,
 )
@@ -189,43 +189,45 @@ class NamespaceTransaction(Transaction):
         """
         if not batch:
             return []
-        first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
-        distinct = [batch[place] for place in sorted(first.values())]
-        await lock_sessions(
-            self._session, self.namespace, (item.draft for item in distinct)
-        )
-        rows = await self.rows("changes/insert", drafts=self._drafts(distinct))
-        if derived := [row["id"] for row in rows if row["is_derived"]]:
+        by_text: dict[bytes, PreparedMemory] = {}
+        for memory in batch:
+            by_text.setdefault(memory.digest, memory)
+        distinct = list(by_text.values())
+        drafts = [memory.draft for memory in distinct]
+        await lock_sessions(self._session, self.namespace, drafts)
+        rows = await self.rows("changes/insert", drafts=self._rows_of(distinct))
+        derived = [row["id"] for row in rows if row["is_derived"]]
+        if derived:
             await self.rows("reflections/adopt", ids=derived)
-        inserted = _inserted(batch, first, rows)
-        new = [place for place, item in enumerate(inserted) if item.new]
-        new_vectors = None if vectors is None else vectors.select(new)
-        await index(
+
+        inserted = _inserted(batch, rows)
+        new = [index for index, memory in enumerate(inserted) if memory.new]
+        await index_memories(
             self._session,
             self.namespace,
-            [inserted[place].id for place in new],
-            new_vectors,
+            [inserted[index].id for index in new],
+            None if vectors is None else vectors.select(new),
             self.now,
         )
         return inserted
 
-    def _drafts(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
-        rows = [
-            {
-                **columns_of(item.draft),
-                "id": item.id,
+    def _rows_of(self, batch: Sequence[PreparedMemory]) -> list[dict[str, object]]:
+        rows = []
+        steps = session_steps(memory.draft for memory in batch)
+        for memory, step in zip(batch, steps, strict=True):
+            draft = memory.draft
+            row = columns_of(draft) | {
+                "id": memory.id,
                 "step": step,
-                "author": item.draft.author or self.caller.author,
+                "author": draft.author or self.caller.author,
                 "agent": self.caller.agent,
-                "language": item.draft.language
-                or stored_language(item.detected, self._language),
-                "created_at": item.draft.created_at or self.now,
-                "digest": item.digest,
+                "created_at": draft.created_at or self.now,
+                "digest": memory.digest,
             }
-            for item, step in zip(
-                batch, session_steps(item.draft for item in batch), strict=True
-            )
-        ]
+            row["language"] = draft.language
+            if not draft.language:
+                row["language"] = stored_language(memory.detected, self._language)
+            rows.append(row)
         return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
     async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
@@ -284,10 +286,8 @@ class NamespaceTransaction(Transaction):
     ) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
         name, values = filtered("changes/match", filters, self.now)
-        return [
-            row["id"]
-            for row in await self.rows(name, fetch=limit, shown=only, **values)
-        ]
+        rows = await self.rows(name, fetch=limit, shown=only, **values)
+        return [row["id"] for row in rows]
 
     async def record(
         self,
@@ -302,13 +302,13 @@ class NamespaceTransaction(Transaction):
 
         `reasons` and `undoes`, the number of the revision that is undone, are by memory.
         """
-        by_id = {"reasons": reasons or {}, "undoes": undoes or {}}
-        texts = {
-            name: {str(id_): value for id_, value in values.items()}
-            for name, values in by_id.items()
-        }
         await self.rows(
-            "changes/record", ids=ids, action=action, fields=fields, **texts
+            "changes/record",
+            ids=ids,
+            action=action,
+            fields=fields,
+            reasons={str(id_): reason for id_, reason in (reasons or {}).items()},
+            undoes={str(id_): number for id_, number in (undoes or {}).items()},
         )
         await self.audit(action, ids)
 
@@ -332,7 +332,7 @@ class NamespaceTransaction(Transaction):
             await self.rows("embeddings/delete_by_id", ids=[id_])
         elif cues_changed:
             await self.rows("embeddings/clear_cues", ids=[id_])
-        await index(
+        await index_memories(
             self._session,
             self.namespace,
             [id_],
@@ -349,15 +349,15 @@ class NamespaceTransaction(Transaction):
         ids = list(cues)
         await self.record(ids, "update", ["cues", "learned_cues"])
         await self.unindex(ids)
-        await self.update(
-            changes=[
-                Patch(
-                    id_, {"cues": list(item.every), "learned_cues": list(item.learned)}
-                )
-                for id_, item in cues.items()
-            ]
-        )
-        await index(self._session, self.namespace, ids, None, self.now)
+        patches = []
+        for id_, of_memory in cues.items():
+            fields: JsonObject = {
+                "cues": list(of_memory.every),
+                "learned_cues": list(of_memory.learned),
+            }
+            patches.append(Patch(id_, fields))
+        await self.update(changes=patches)
+        await index_memories(self._session, self.namespace, ids, None, self.now)
         await self.rows("embeddings/clear_cues", ids=ids)
 
     async def answers_to(self, id_: UUID, queries: Sequence[bytes]) -> list[int]:
@@ -377,7 +377,7 @@ class NamespaceTransaction(Transaction):
         await self.rows(
             "changes/learn", id=id_, cues=list(cues.every), learned=list(cues.learned)
         )
-        await index(self._session, self.namespace, [id_], None, self.now)
+        await index_memories(self._session, self.namespace, [id_], None, self.now)
         await self.rows("embeddings/clear_cues", ids=[id_])
         await self.audit("update", [id_], detail="learned a cue")
 
@@ -386,10 +386,10 @@ class NamespaceTransaction(Transaction):
     ) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
         rows = await self._related("relate", "relate", relations=relations)
-        return {
-            (row["from_id"], row["type"], row["to_id"]): bool(row["is_new"])
-            for row in rows
-        }
+        written = {}
+        for row in rows:
+            written[row["from_id"], row["type"], row["to_id"]] = bool(row["is_new"])
+        return written
 
     async def unrelate(
         self, relations: Sequence[Relation]
@@ -416,19 +416,17 @@ class NamespaceTransaction(Transaction):
         self, name: str, action: Write, /, **values: object
     ) -> list[Row]:
         rows = await self.rows(f"changes/{name}", **values)
-        await self.audit(
-            action,
-            sorted({row[end] for row in rows for end in ("from_id", "to_id")}),
-            len(rows),
-        )
+        ids = {row["from_id"] for row in rows} | {row["to_id"] for row in rows}
+        await self.audit(action, sorted(ids), len(rows))
         return rows
 
     async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
         """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
         rows = await self.rows("changes/tagged", tag=tag)
-        return [row["id"] for row in rows], sorted(
-            {name for row in rows for name in row["held"]}
-        )
+        tags = set[str]()
+        for row in rows:
+            tags.update(row["held"])
+        return [row["id"] for row in rows], sorted(tags)
 
     async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
         """Rename tags of memories; the revision of each increases by one. Four statements."""
@@ -447,14 +445,13 @@ class NamespaceTransaction(Transaction):
     ) -> None:
         await self.unindex(ids)
         await self.rows(name, ids=ids, **values)
-        await index(self._session, self.namespace, ids, None, self.now)
+        await index_memories(self._session, self.namespace, ids, None, self.now)
         await self.rows("embeddings/update_length", ids=ids)
 
     async def erase(self, ids: Sequence[UUID]) -> None:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
-        await self.audit(
-            "erase", sorted(await erase(self._session, self.namespace, ids))
-        )
+        erased = await erase(self._session, self.namespace, ids)
+        await self.audit("erase", sorted(erased))
 
     async def audit(
         self,
@@ -477,16 +474,16 @@ class NamespaceTransaction(Transaction):
             await self.rows("audit/insert", **entry)
 
 
-def _inserted(
-    batch: Sequence[PreparedMemory], first: Mapping[bytes, int], rows: Sequence[Row]
-) -> list[Inserted]:
-    """Return what became of a batch, by the rows of its texts; `first` has the place of each text."""
+def _inserted(batch: Sequence[PreparedMemory], rows: Sequence[Row]) -> list[Inserted]:
+    """Return what became of a batch, by the rows of its texts; only the first memory of a text can be new."""
     by_text = {row["digest"]: row for row in rows}
-    texts = [(place, item.digest) for place, item in enumerate(batch)]
-    return [
-        Inserted(by_text[text]["id"], by_text[text]["is_new"] and place == first[text])
-        for place, text in texts
-    ]
+    new_texts = {row["digest"] for row in rows if row["is_new"]}
+    inserted = []
+    for memory in batch:
+        is_new = memory.digest in new_texts
+        new_texts.discard(memory.digest)
+        inserted.append(Inserted(by_text[memory.digest]["id"], is_new))
+    return inserted
 
 
 class Changes(Store):
@@ -537,10 +534,11 @@ class Changes(Store):
         rows = await self._database.rows(
             "memories/locate", namespaces=namespaces, ids=ids, unforgotten=unforgotten
         )
-        places: dict[UUID, tuple[UUID, ...]] = {}
+        namespaces_of: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
-            places[row["id"]] = (*places.get(row["id"], ()), row["namespace_id"])
-        return places
+            others = namespaces_of.get(row["id"], ())
+            namespaces_of[row["id"]] = (*others, row["namespace_id"])
+        return namespaces_of
 
     async def count_revisions(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID]
@@ -549,9 +547,10 @@ class Changes(Store):
         rows = await self._database.rows(
             "changes/count_revisions", namespaces=namespaces, ids=ids
         )
-        return {
-            (row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows
-        }
+        counts = {}
+        for row in rows:
+            counts[row["namespace_id"], row["memory_id"]] = row["revisions"]
+        return counts
 
     async def relations(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int

@@ -18,6 +18,16 @@ from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.lazy import NDArray, numpy as np
 from folklore.model import Draft, Filters, Memory, Sort
 
+_EMBEDDING_COLUMNS = (
+    "places",
+    "passages",
+    "begins",
+    "ends",
+    "shares",
+    "vectors",
+    "cues",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class PreparedMemory:
@@ -56,23 +66,15 @@ class Embedded:
 
         Each is memory, passage, number of passages, begin, end, share of the text, vector, vector of the cues.
         """
-        number = len(self.ranges)
+        passages = len(self.ranges)
         length = max((end for _, end in self.ranges), default=0)
         cues = None if self.cues is None else HalfVector(self.cues)
-        yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector), cues
-        for place, ((begin, end), vector) in enumerate(
-            zip(self.ranges, self.passages, strict=True), start=1
-        ):
-            yield (
-                memory,
-                place,
-                number,
-                begin,
-                end,
-                (end - begin) / length,
-                HalfVector(vector),
-                None,
-            )
+        yield memory, 0, passages, 0, 0, 1.0, HalfVector(self.vector), cues
+        pairs = zip(self.ranges, self.passages, strict=True)
+        for passage, ((begin, end), vector) in enumerate(pairs, start=1):
+            share = (end - begin) / length
+            half = HalfVector(vector)
+            yield memory, passage, passages, begin, end, share, half, None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +89,9 @@ class Vectors:
         """The id of the model."""
         return self.by.id
 
-    def select(self, places: Iterable[int]) -> Vectors:
-        """Return the vectors at these places of the batch."""
-        return replace(self, vectors=[self.vectors[place] for place in places])
+    def select(self, indices: Iterable[int]) -> Vectors:
+        """Return the vectors at these indices of the batch."""
+        return replace(self, vectors=[self.vectors[index] for index in indices])
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,17 +121,18 @@ class ListingOrder:
     @property
     def variants(self) -> str:
         """The variants of the statement."""
-        return f"{self.by}:{'oldest' if self.ascending else 'newest'}"
+        first = "oldest" if self.ascending else "newest"
+        return f"{self.by}:{first}"
 
     @classmethod
     def of(cls, sort: Sort) -> ListingOrder:
         """Return the order for the argument `sort`."""
         if sort == "score":
             return cls("trending")
-        return cls(
-            "updated" if sort.startswith("updated") else "happened",
-            sort.endswith("_asc"),
-        )
+        ascending = sort.endswith("_asc")
+        if sort.startswith("updated"):
+            return cls("updated", ascending)
+        return cls("happened", ascending)
 
 
 class Memories:
@@ -152,13 +155,9 @@ class Memories:
         rows = await self._database.rows(
             "memories/get", namespaces=list(namespaces), ids=ids
         )
-        places = {id_: place for place, id_ in enumerate(ids)}
-        memories = [
-            (row["namespace_id"], memory_of(row, row["namespace"])) for row in rows
-        ]
-        return sorted(
-            memories, key=lambda item: (places[item[1].id], item[1].namespace)
-        )
+        order = {id_: index for index, id_ in enumerate(ids)}
+        rows.sort(key=lambda row: (order[row["id"]], row["namespace"]))
+        return [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
 
     async def has_others(self, namespace: UUID, ids: Sequence[UUID]) -> bool:
         """Return whether a namespace holds memories besides these. One statement."""
@@ -179,10 +178,10 @@ class Memories:
             tails=[ending[-4:] for ending in endings],
             fetch=limit,
         )
-        return {
-            ending: tuple(row["id"] for row in rows if row["ending"] == ending)
-            for ending in endings
-        }
+        ids: dict[str, tuple[UUID, ...]] = dict.fromkeys(endings, ())
+        for row in rows:
+            ids[row["ending"]] += (row["id"],)
+        return ids
 
     async def list(
         self,
@@ -199,16 +198,18 @@ class Memories:
         The tags, sessions and sources of several namespaces are looked up at once, in indexes of their own.
         """
         statement, values = seen(f"memories/list:{order.variants}", filters, now)
-        together = filters.tags or filters.source_prefix or filters.equal.get("session")
-        of = ":one" if len(namespaces) == 1 else ":together" if together else ""
+        if len(namespaces) == 1:
+            statement += ":one"
+        elif filters.tags or filters.source_prefix or filters.equal.get("session"):
+            statement += ":together"
         plans: Plans = "kept" if filters.empty else "fresh"
-        place = {"after_time": cursor and cursor.time, "after_id": cursor and cursor.id}
         rows = await self._database.rows(
-            f"{statement}{of}",
+            statement,
             plans,
             namespaces=list(namespaces),
             fetch=limit + 1,
-            **place,
+            after_time=cursor and cursor.time,
+            after_id=cursor and cursor.id,
             **values,
         )
         page = rows[:limit]
@@ -237,7 +238,7 @@ async def lock_sessions(
         await session.row("namespaces/lock_sessions", namespace=namespace)
 
 
-async def index(
+async def index_memories(
     session: Session,
     namespace: UUID,
     ids: Sequence[UUID],
@@ -250,20 +251,19 @@ async def index(
     await session.rows("postings/insert", namespace=namespace, ids=ids)
     if vectors is None:
         return
-    embedded = [
-        (id_, item)
-        for id_, item in zip(ids, vectors.vectors, strict=True)
-        if item is not None
-    ]
+    embedded = []
+    for id_, vector in zip(ids, vectors.vectors, strict=True):
+        if vector is not None:
+            embedded.append((id_, vector))
     if not embedded:
         return
-    of, columns = embedding_rows(embedded)
+    memories, columns = embedding_rows(embedded)
     write = partial(
         session.rows,
         "embeddings/insert",
         namespace=namespace,
         model=vectors.model,
-        ids=of,
+        ids=memories,
         **columns,
     )
     if not await write():
@@ -275,8 +275,11 @@ def embedding_rows(
     embedded: Iterable[tuple[UUID, Embedded]],
 ) -> tuple[list[UUID], dict[str, list[object]]]:
     """Return the memory of each row that is written, and the other columns as the statements name them."""
-    of, *columns = zip(
-        *(row for id_, item in embedded for row in item.rows(id_)), strict=True
-    )
-    names = ("places", "passages", "begins", "ends", "shares", "vectors", "cues")
-    return list(of), dict(zip(names, map(list, columns), strict=True))
+    rows: list[tuple[object, ...]] = []
+    memories = []
+    for id_, vectors in embedded:
+        for memory, *others in vectors.rows(id_):
+            memories.append(memory)
+            rows.append(tuple(others))
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    return memories, dict(zip(_EMBEDDING_COLUMNS, columns, strict=True))

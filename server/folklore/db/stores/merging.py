@@ -58,17 +58,20 @@ class Merge(Transaction):
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""
-        rows = await self.rows("merging/plan", ids=only)
-        return Plan(
-            moved=[row["id"] for row in rows if row["state"] is None],
-            duplicates={
-                row["id"]: row["duplicate"]
-                for row in rows
-                if row["state"] is None and row["duplicate"]
-            },
-            known=[row["id"] for row in rows if row["state"] == "known"],
-            differing=[row["id"] for row in rows if row["state"] == "differing"],
-        )
+        moved = []
+        duplicates = {}
+        known = []
+        differing = []
+        for row in await self.rows("merging/plan", ids=only):
+            if row["state"] == "known":
+                known.append(row["id"])
+            elif row["state"] == "differing":
+                differing.append(row["id"])
+            else:
+                moved.append(row["id"])
+                if row["duplicate"]:
+                    duplicates[row["id"]] = row["duplicate"]
+        return Plan(moved, duplicates, known, differing)
 
     async def move(self, plan: Plan, advance: Advance) -> None:
         """Move memories. The number of statements grows with batches of 500, not with rows."""
@@ -80,24 +83,15 @@ class Merge(Transaction):
             "sessions": [row["session"] for row in rows],
             "positions": [row["position"] for row in rows],
         }
-        batches = [
-            plan.moved[start : start + _BATCH]
-            for start in range(0, len(plan.moved), _BATCH)
-        ]
+        starts = range(0, len(plan.moved), _BATCH)
+        batches = [plan.moved[start : start + _BATCH] for start in starts]
         for number, batch in enumerate(batches):
             advance(number, len(batches))
-            await self.source.record(
-                batch,
-                "move",
-                [],
-                reasons=dict.fromkeys(batch, reason_of(self._from.name)),
-            )
-            duplicates = {
-                id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates
-            }
-            await self._insert(
-                batch, duplicates=duplicates.keys(), of=duplicates.values(), **sessions
-            )
+            reasons = dict.fromkeys(batch, reason_of(self._from.name))
+            await self.source.record(batch, "move", [], reasons=reasons)
+            duplicates = [id_ for id_ in batch if id_ in plan.duplicates]
+            of = [plan.duplicates[id_] for id_ in duplicates]
+            await self._insert(batch, duplicates=duplicates, of=of, **sessions)
         for batch in batches:  # a relation needs both of its memories
             await self.rows("merging/relations", ids=batch)
         await self.rows("merging/clear_successors", namespace=self._into.id)

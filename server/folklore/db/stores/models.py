@@ -38,7 +38,10 @@ class KnownModel:
     @property
     def label(self) -> str:
         """Its name as users see it."""
-        return f"{self.provider}/{self.name}{f' ({self.revision})' if self.revision else ''}"
+        name = f"{self.provider}/{self.name}"
+        if self.revision:
+            name += f" ({self.revision})"
+        return name
 
 
 class Models(Store):
@@ -75,14 +78,17 @@ class Models(Store):
         """
         async with self._database.transaction() as session:
             roles = await _roles(session)
-            if roles.get("active") == model:
+            former = roles.get("active")
+            if former == model:
                 return
-            old = roles.get("active")
             # At most one model holds each role at any moment, so a role is taken before it is given.
-            for holder in {roles.get("previous"), old, model} - {None}:
-                await session.rows("models/set_role", id=holder, role=None, now=now)
-            if old is not None:
-                await session.rows("models/set_role", id=old, role="previous", now=now)
+            for holder in {roles.get("previous"), former, model}:
+                if holder is not None:
+                    await session.rows("models/set_role", id=holder, role=None, now=now)
+            if former is not None:
+                await session.rows(
+                    "models/set_role", id=former, role="previous", now=now
+                )
             await session.rows("models/set_role", id=model, role="active", now=now)
 
     async def retire(self, model: UUID, *, now: datetime) -> None:
@@ -98,28 +104,22 @@ class Models(Store):
 
 async def active_model(session: Session) -> KnownModel | None:
     """Return the active model within the caller's transaction; None before the first embedding. One statement."""
-    return next(
-        (
-            made(KnownModel, row)
-            for row in await session.rows("models/read")
-            if row["role"] == "active"
-        ),
-        None,
-    )
+    for row in await session.rows("models/read"):
+        if row["role"] == "active":
+            return made(KnownModel, row)
+    return None
 
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
     if await session.rows("models/registered", id=model.id):
         return  # a write would reach every node of a cluster
-    values = asdict(model) | {"now": now}
-    del values["role"], values["since"]
-    await session.rows("models/insert", **values)
+    values = asdict(model)
+    del values["role"]
+    del values["since"]
+    await session.rows("models/insert", now=now, **values)
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:
-    return {
-        row["role"]: row["id"]
-        for row in await session.rows("models/lock")
-        if row["role"] is not None
-    }
+    rows = await session.rows("models/lock")
+    return {row["role"]: row["id"] for row in rows if row["role"] is not None}

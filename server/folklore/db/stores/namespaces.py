@@ -110,28 +110,28 @@ class Namespaces(Store):
 
         All namespaces are the same list until one of them changes.
         """
-        state, cached, hollow = (self.known.get(None) if names is None else None) or (
-            None,
-            None,
-            [],
-        )
-        values = {
-            "names": names,
-            "within": self._within,
-            "known": state,
-            "hollow": hollow,
-        }
-        rows = await self._database.rows("namespaces/find", **values)
+        if names is not None:
+            return Listed.of(await self._found(names, None, []))
+        state, cached, hollow = self.known.get(None, (None, None, []))
+        rows = await self._found(None, state, hollow)
         if cached is not None and rows[0]["state"] == state and rows[0]["id"] is None:
             return cached
         listed = Listed.of(rows)
-        if names is None and listed:
-            self.known[None] = (
-                rows[0]["state"],
-                listed,
-                [space.id for space in listed if space.empty],
-            )
+        if listed:
+            empty = [namespace.id for namespace in listed if namespace.empty]
+            self.known[None] = rows[0]["state"], listed, empty
         return listed
+
+    async def _found(
+        self, names: Sequence[str] | None, known: int | None, hollow: Sequence[UUID]
+    ) -> list[Row]:
+        return await self._database.rows(
+            "namespaces/find",
+            names=names,
+            within=self._within,
+            known=known,
+            hollow=hollow,
+        )
 
     def has(self, name: str) -> bool:
         """Return True if the list of all namespaces, as read in the last minute, has this one. No statement."""
@@ -240,9 +240,10 @@ class Namespaces(Store):
             await session.row("namespaces/lock", namespace=namespace)
             row = await session.row("namespaces/hold", namespace=namespace)
             deleted_at = None if row is None else row["deleted_at"]
-            if deleted_before is not None and (
+            is_kept = deleted_before is not None and (
                 deleted_at is None or deleted_at >= deleted_before
-            ):
+            )
+            if is_kept:
                 return False
             for part in ("postings", "memories", "sessions", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)

@@ -110,21 +110,18 @@ class Reflections(Store):
         async with self._database.transaction() as session:
             whole = await _with_unchanged_members(session, namespace, reflections)
             change = _Reflecting(session, namespace, caller, now, language)
-            ids = set(await change.import_new([_memory_of(one, now) for one in whole]))
-            await change.index(
-                [_memory_of(one, now) for one in reflections], vectors, ids
-            )
-            links = [
-                (one.prepared.id, member)
-                for one in whole
-                for member in one.members
-                if one.prepared.id in ids
-            ]
-            await change.link(
-                reflections=[new for new, _ in links],
-                members=[member for _, member in links],
-            )
-        return len(ids)
+            new = [_memory_of(reflection, now) for reflection in whole]
+            stored = set(await change.import_new(new))
+            every = [_memory_of(reflection, now) for reflection in reflections]
+            await change.index(every, vectors, stored)
+            ids: list[UUID] = []
+            members: list[UUID] = []
+            for reflection in whole:
+                if reflection.prepared.id in stored:
+                    ids += [reflection.prepared.id] * len(reflection.members)
+                    members += reflection.members
+            await change.link(reflections=ids, members=members)
+        return len(stored)
 
 
 def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
@@ -139,11 +136,9 @@ async def _with_unchanged_members(
     session: Session, namespace: UUID, reflections: Sequence[Reflection]
 ) -> list[Reflection]:
     """Lock the members and return the reflections of which all members are unchanged and in force."""
-    digests = {
-        id_: text
-        for one in reflections
-        for id_, text in zip(one.members, one.digests, strict=True)
-    }
+    digests: dict[UUID, bytes] = {}
+    for reflection in reflections:
+        digests |= zip(reflection.members, reflection.digests, strict=True)
     ids = sorted(digests)
     rows = await session.rows(
         "reflections/lock",
@@ -152,4 +147,4 @@ async def _with_unchanged_members(
         digests=[digests[id_] for id_ in ids],
     )
     unchanged = {row["id"] for row in rows}
-    return [one for one in reflections if unchanged.issuperset(one.members)]
+    return [each for each in reflections if unchanged.issuperset(each.members)]

@@ -23,7 +23,12 @@ from folklore.db.rows import (
 )
 from folklore.db.store import Store, pairs
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
-from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
+from folklore.db.stores.memories import (
+    Vectors,
+    index_memories,
+    lock_sessions,
+    session_steps,
+)
 from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import (
     NewNamespace,
@@ -280,7 +285,7 @@ class ImportTransaction(NamespaceTransaction):
         places = [place for place, memory in enumerate(memories) if memory.id in new]
         if vectors is not None:
             vectors = vectors.select(places)
-        await index(
+        await index_memories(
             self._session,
             self.namespace,
             [memories[place].id for place in places],

@@ -86,13 +86,11 @@ class ActivityStatements(Store):
         now: datetime,
     ) -> list[Value]:
         """Return the `counts` of what wants attention in each namespace, without a model none of pending embeddings."""
-        name, vectors = (
-            ("attention:no_vectors", {})
-            if model is None
-            else ("attention", {"model": model})
-        )
-        values = asdict(rules) | vectors
-        rows = await self.rows(
-            f"activity/{name}", namespaces=namespaces, now=now, **values
-        )
+        statement = "activity/attention"
+        values = asdict(rules)
+        if model is None:
+            statement = "activity/attention:no_vectors"
+        else:
+            values["model"] = model
+        rows = await self.rows(statement, namespaces=namespaces, now=now, **values)
         return [made(counts, row) for row in rows]

@@ -38,17 +38,21 @@ def audit_entry(
 
     `amount` counts memories, or anything else if there are none.
     """
-    what = {
+    if amount is None:
+        amount = len(memories) or 1
+    return {
         "id": uuid4(),
         "action": action,
         "outcome": outcome,
         "detail": detail,
         "namespace": namespace,
         "now": now,
+        "principal": caller.author,
+        "token": caller.token,
+        "agent": caller.agent,
+        "amount": amount,
+        "ids": memories[:_MOST_IDS],
     }
-    count = len(memories) or 1 if amount is None else amount
-    who = {"principal": caller.author, "token": caller.token, "agent": caller.agent}
-    return {**what, **who, "amount": count, "ids": memories[:_MOST_IDS]}
 
 
 class Audit(Store):

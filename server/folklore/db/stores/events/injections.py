@@ -292,23 +292,22 @@ class Injections(Store):
         self, stated: Sequence[OpenStatement], caller: str, now: datetime
     ) -> bool:
         """Record that a session is asked to store statements; False if another process asked meanwhile."""
-        success = False
+        is_first = False
         for namespace, group in _by_namespace(stated):
-            values = {
-                "caller": caller,
-                "session": group[0].session,
-                "asks": group[0].asks,
-            }
-            texts = {
-                item.sentence: {"said_at": item.said_at, "asked_at": now}
-                for item in group
-            }
-            success |= bool(
-                await self._database.rows(
-                    "injections/ask", namespace=namespace, stated=texts, **values
-                )
+            texts = {}
+            for statement in group:
+                times = {"said_at": statement.said_at, "asked_at": now}
+                texts[statement.sentence] = times
+            rows = await self._database.rows(
+                "injections/ask",
+                namespace=namespace,
+                stated=texts,
+                caller=caller,
+                session=group[0].session,
+                asks=group[0].asks,
             )
-        return success
+            is_first |= bool(rows)
+        return is_first
 
     async def stats(self, namespaces: Sequence[UUID]) -> Mapping[str, dict[str, Any]]:
         """Sum up what was injected, by the name of the namespace, as NamespaceStats names the sums."""
@@ -319,7 +318,7 @@ class Injections(Store):
 
 
 def _by_namespace(rows: Sequence[Placed]) -> list[tuple[UUID, list[Placed]]]:
-    return [
-        (id_, [row for row in rows if row.namespace == id_])
-        for id_ in dict.fromkeys(row.namespace for row in rows)
-    ]
+    groups: dict[UUID, list[Placed]] = {}
+    for row in rows:
+        groups.setdefault(row.namespace, []).append(row)
+    return list(groups.items())

@@ -1,5 +1,6 @@
 """The usage table: which memory was put into which answer."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -38,15 +39,15 @@ class UsageStore(Store):
 
         The caller tries those again. Nothing is counted twice. Entries of a deleted namespace are dropped.
         """
-        by_name: dict[str, list[UsageEntry]] = {}
+        by_name = defaultdict[str, list[UsageEntry]](list)
         for entry in entries:
-            by_name.setdefault(entry.namespace, []).append(entry)
+            by_name[entry.namespace].append(entry)
         rows = await self._database.rows(
             "namespaces/find", names=by_name.keys(), within=None, known=None, hollow=[]
         )
         remaining: list[UsageEntry] = []
         for row in rows:
-            batch = by_name.get(row["name"], [])
+            batch = by_name[row["name"]]
             recorded = await self._database.rows(
                 "usage/record", namespace=row["id"], used=batch, within=USED_WITHIN
             )

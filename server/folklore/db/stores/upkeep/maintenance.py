@@ -54,8 +54,10 @@ class Maintenance(Store):
                 before=until,
                 batch=batch,
             )
+            if not rows:
+                return 0
             ids = [row["id"] for row in rows]
-            return len(await erase(session, namespace, ids)) if ids else 0
+            return len(await erase(session, namespace, ids))
 
 
 async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[UUID]:
@@ -64,12 +66,12 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[
     Embeddings, postings, relations, usage and the reflections derived from them go too. Five statements.
     """
     derived = await session.rows("memories/derived", namespace=namespace, ids=ids)
-    every = sorted({*ids, *(row["id"] for row in derived)})
+    every = set(ids)
+    every.update(row["id"] for row in derived)
+    where = {"namespace": namespace, "ids": sorted(every)}
     # Postings are found by the words of the memory, so they are deleted before it.
-    await session.rows("postings/delete", namespace=namespace, ids=every)
-    await session.rows("embeddings/delete_by_id", namespace=namespace, ids=every)
-    await session.rows("memories/clear_successor", namespace=namespace, ids=every)
-    return [
-        row["id"]
-        for row in await session.rows("memories/delete", namespace=namespace, ids=every)
-    ]
+    await session.rows("postings/delete", **where)
+    await session.rows("embeddings/delete_by_id", **where)
+    await session.rows("memories/clear_successor", **where)
+    deleted = await session.rows("memories/delete", **where)
+    return [row["id"] for row in deleted]
