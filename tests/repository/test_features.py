@@ -77,7 +77,7 @@ class Product:
         if name.startswith("memory://"):
             return name in self.resources
         if name.endswith((".py", ".sql", ".md")):
-            in_root = name.startswith(("docs/", "import/"))
+            in_root = name.startswith(("docs/", "import/", "schema.sql"))
             return ((ROOT if in_root else ROOMS) / name).is_file()
         assert re.fullmatch(r"[a-z_]+(\.[a-z_]+)*(=\w+)?", name), (
             f"{name!r} is neither a place nor a setting"
