@@ -197,10 +197,12 @@ return
     || setweight(folklore_lexemes('pg_catalog.simple', coalesce(array_to_string(tags, ' '), '')), 'A');
 
 -- The hash under which a lexeme has its postings: no text of an erased memory is left in them. By SHA-256, which is the
--- same on every node and in every version.
+-- same on every node and in every version. It is even; that of a lexeme in cues, which begins with '~' (folklore_cues), is
+-- the odd one after it.
 create function folklore_word(lexeme text) returns integer
 language sql immutable parallel safe
-return ('x' || encode(substring(sha256(convert_to(lexeme, 'UTF8')) for 4), 'hex'))::bit(32)::integer;
+return (('x' || encode(substring(sha256(convert_to(ltrim(lexeme, '~'), 'UTF8')) for 4), 'hex'))::bit(32)::integer & -2)
+    | starts_with(lexeme, '~')::integer;
 
 -- The length of a memory in lexemes, without those of its source and without words as they are spelled.
 create function folklore_length(search tsvector) returns smallint
@@ -613,8 +615,9 @@ create table packed_memories (
 );
 alter table packed_memories alter column ids set storage plain, alter column lengths set storage plain;
 
--- The packed memories that hold a word, in blocks of at most 250 entries of eight bytes: number, frequency and length of a
--- memory. Block 0 is the one that is appended to, and has the number of documents of the word; a full block has the number
+-- The packed memories that hold a word, in blocks of at most 2,000 bytes. An entry of a word of texts, which is even, has
+-- eight bytes: number, frequency and length of a memory. One of a word of cues, which counts once, has the number alone.
+-- Block 0 is the one that is appended to, and has the number of documents of the word; a full block has the number
 -- of its first memory plus one.
 create table postings (
     namespace_id uuid not null,

@@ -181,6 +181,44 @@ async def test_entries_of_removed_memories_are_deleted_where_they_are_many(
     ]
 
 
+async def test_packed_words_of_cues_are_numbers_of_memories_alone(
+    person: Person, postings: PostingStore, connection: Connection, jobs: BackgroundJobs
+) -> None:
+    drafts = [
+        Draft(f"amber number{number}", cues=("retry a payment", f"cue{number} of many"))
+        for number in range(600)
+    ]
+    ids = [*await person.keep(*drafts[:300]), *await person.keep(*drafts[300:])]
+
+    async def answers() -> list[list[tuple[UUID, float | None]]]:
+        asked = [
+            await person.recall(question, limit=40)
+            for question in ("retry the payment", "amber cue7", '"retry a payment"')
+        ]
+        return [
+            [(item.memory.id, item.score) for item in answer.memories]
+            for answer in asked
+        ]
+
+    fresh = await answers()
+    await pack(person, postings)
+    assert await counts(connection) == (0, 600, 0)
+    assert await answers() == fresh
+
+    async def bytes_of(lexeme: str) -> int:
+        held = "select sum(octet_length(entries)) from postings where word = folklore_word($1)"
+        return int(await connection.fetchval(held, lexeme))
+
+    assert await bytes_of("amber") == 8 * 600
+    assert await bytes_of("~payment") == 4 * 600
+    for start in (0, 100):
+        await person.forget(*ids[start : start + 100], erase=True)
+    left = await answers()
+    assert (await jobs("postings"))["cleaned"] == 200
+    assert await bytes_of("~payment") == 4 * 400
+    assert await answers() == left
+
+
 async def test_packing_may_be_killed_among_stores(
     many: Person, postings: PostingStore, connection: Connection
 ) -> None:

@@ -21,17 +21,26 @@ Value = TypeVar("Value", bound="DataclassInstance")
 
 # Memories with a lower quality are left out of every answer; those without one are kept.
 QUALITY_FLOOR = 0.05
+# The sign before a lexeme in cues (folklore_cues).
+_IN_CUES = "~"
 
 
 @lru_cache(50_000)
 def word_of(lexeme: str) -> int:
-    """Return the hash of a lexeme, as folklore_word does."""
-    return int.from_bytes(sha256(lexeme.encode()).digest()[:4], "big", signed=True)
+    """Return the hash of a lexeme, as folklore_word does: even, and the odd one after it for a lexeme in cues."""
+    digest = sha256(lexeme.lstrip(_IN_CUES).encode()).digest()
+    even = int.from_bytes(digest[:4], "big", signed=True) & ~1
+    return even | lexeme.startswith(_IN_CUES)
 
 
 def in_cues(lexeme: str) -> str:
     """Return a lexeme as it is indexed where cues hold it (folklore_cues)."""
-    return f"~{lexeme}"
+    return f"{_IN_CUES}{lexeme}"
+
+
+def is_of_cues(word: int) -> bool:
+    """Return whether a word, as `word_of` returns it, is that of a lexeme in cues."""
+    return word % 2 == 1
 
 
 def made(type_: type[Value], row: Record, /, **others: object) -> Value:

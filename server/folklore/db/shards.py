@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from folklore.background import all_of
-from folklore.db.rows import in_cues, word_of
+from folklore.db.rows import in_cues, is_of_cues, word_of
 from folklore.db.silent_nodes import SilentNodes
 from folklore.db.sql_loader import Statement, statement
 
@@ -43,8 +43,6 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
-# A packed posting: the number of a memory, the frequency of the word in it, and its length.
-_BYTES_OF_ENTRY = 8
 # Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
 _AT_ONCE = {"recall/dense", "recall/nearest"}
 # Statements that need an answer of each shard, if only for a token. Citus itself joins those of any other.
@@ -257,7 +255,7 @@ def _postings(parts: Sequence[Row], words: Set[int]) -> dict[str, Sequence[objec
         for space, word, entries in _together(part, "spaces", "rare", "entries"):
             if word not in words:
                 continue
-            number = len(entries) // _BYTES_OF_ENTRY
+            number = len(entries) // (4 if is_of_cues(word) else 8)
             columns["rare"].append(word)
             columns["spaces"].append(space.bytes)
             columns["counts"].append(number.to_bytes(4, "big"))

@@ -53,7 +53,7 @@ select p.*, f.*, coalesce(n.documents, 0) as total, coalesce(n.length, 0) as len
 from (select * from packed_namespaces where namespace_id = any(:namespaces::uuid[])) n
 left join (
     select o.namespace_id, array_agg(o.namespace_id) as spaces, array_agg(o.word) as words, array_agg(o.word) as rare,
-        array_agg(o.documents) as documents, array_agg(case when 8 * o.documents <= octet_length(o.entries) then o.entries else (
+        array_agg(o.documents) as documents, array_agg(case when (8 - 4 * (o.word & 1)) * o.documents <= octet_length(o.entries) then o.entries else (
             select string_agg(a.entries, '') from postings a
             where a.namespace_id = o.namespace_id and a.namespace_id = any(:namespaces::uuid[]) and a.word = o.word
         ) end) as entries

@@ -26,8 +26,9 @@ left_over as materialized (
         select p.word, p.block, entry, ('x' || encode(substring(entry for 4), 'hex'))::bit(32)::integer as number
         from part
         join postings p on p.namespace_id = :namespace::uuid and p.word = part.word
-        left join lateral generate_series(0, octet_length(p.entries) / 8 - 1) as place on true
-        left join lateral substring(p.entries from place * 8 + 1 for 8) as entry on true
+        cross join lateral (select 8 - 4 * (p.word & 1) as bytes) each
+        left join lateral generate_series(0, octet_length(p.entries) / each.bytes - 1) as place on true
+        left join lateral substring(p.entries from place * each.bytes + 1 for each.bytes) as entry on true
     ) held
     left join removed on removed.number = held.number
     group by held.word, held.block
@@ -104,8 +105,10 @@ added as (
     select ('x' || encode(named.word, 'hex'))::bit(32)::integer as word, named.documents, named.entries
     from (
         select substring(numbered.words from 4 * place + 1 for 4) as word, count(*)::integer as documents,
-            string_agg(int4send(numbered.number) || substring(numbered.frequencies from 2 * place + 1 for 2)
-                || int2send(numbered.length), '' order by numbered.number) as entries
+            string_agg(int4send(numbered.number) || case
+                when get_byte(numbered.words, 4 * place + 3) & 1 = 0
+                then substring(numbered.frequencies from 2 * place + 1 for 2) || int2send(numbered.length)
+                else '' end, '' order by numbered.number) as entries
         from numbered
         cross join lateral generate_series(0, octet_length(numbered.words) / 4 - 1) as place
         group by substring(numbered.words from 4 * place + 1 for 4)

@@ -488,13 +488,17 @@ analysed as materialized (
     cross join lateral unnest(folklore_joined(spoken.language, piece.text, every => true)) as found
     where piece.text ~ '[-/\u2010\u2011]'
 ),
+named as materialized (
+    select folklore_word(lexeme) as word
+    from (select lexeme from analysed union select unnest(:lexemes::text[])) every
+),
 asked as materialized (
-    select folklore_word(field.prefix || named.lexeme) as word, field.prefix
-    from (select lexeme from analysed union select unnest(:lexemes::text[])) named
-    cross join (values (''), ('~')) as field (prefix)
+    select word from named
+    union all
+    select word + 1 from named  -- the same in cues
 ),
 counted as materialized (
-    select p.word, sum(p.documents) as documents, p.word = any(array(select word from asked where prefix = '')) as of_text
+    select p.word, sum(p.documents) as documents
     from postings p
     where p.word = any(array(select word from asked)) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
     group by p.word
@@ -502,12 +506,12 @@ counted as materialized (
 rarest as materialized (
     select spent.word
     from (
-        select counted.*, sum(documents) over (partition by of_text order by documents, word) as postings from counted
+        select counted.*, sum(documents) over (partition by word & 1 order by documents, word) as postings from counted
     ) spent
     where spent.postings <= :budget::integer or spent.postings = spent.documents
 ),
 listed as materialized (
-    select o.namespace_id, o.word, case when 8 * o.documents <= octet_length(o.entries) then o.entries else (
+    select o.namespace_id, o.word, case when (8 - 4 * (o.word & 1)) * o.documents <= octet_length(o.entries) then o.entries else (
             select string_agg(p.entries, '')
             from postings p
             where p.namespace_id = o.namespace_id and p.word = o.word
@@ -526,7 +530,7 @@ cross join (
     select array_agg(word) as rare, array_agg(spaces) as spaces, array_agg(counts) as counts, array_agg(entries) as entries
     from (
         select word, string_agg(uuid_send(namespace_id), '') as spaces,
-            string_agg(int4send(octet_length(entries) / 8), '') as counts, string_agg(entries, '') as entries
+            string_agg(int4send(octet_length(entries) / (8 - 4 * (word & 1))), '') as counts, string_agg(entries, '') as entries
         from listed
         group by word
     ) of_word

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Row
-from folklore.db.rows import in_cues, word_of
+from folklore.db.rows import in_cues, is_of_cues, word_of
 from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
 from folklore.lazy import NDArray, numpy as np
 
@@ -218,29 +218,56 @@ def _no_matches() -> Matches:
 
 def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
     """Return the entries of each word that was read, and the namespaces that have any, in the order of their ids."""
-    words = row["rare"] or ()
-    entries_of_words = row["entries"] or ()
-    spaces = np.frombuffer(b"".join(row["spaces"] or ()), "S16")
-    counts = np.frombuffer(b"".join(row["counts"] or ()), ">i4")
-    entries = np.frombuffer(
-        b"".join(entries_of_words),
-        [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")],
+    parts = list(
+        zip(
+            *(row[name] or () for name in ("rare", "spaces", "counts", "entries")),
+            strict=True,
+        )
     )
-    distinct, places = np.unique(spaces, return_inverse=True)
-    all_matches = Matches(
-        entries["number"] + np.repeat(places << 32, counts),
-        entries["frequency"].astype(float),
-        entries["length"].astype(float),
-    )
+    spaces = np.unique(np.frombuffer(b"".join(row["spaces"] or ()), "S16"))
+    of_texts = [part for part in parts if not is_of_cues(part[0])]
+    of_cues = [part for part in parts if is_of_cues(part[0])]
+    entry = [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
+    matches = _matches_of(of_texts, spaces, np.dtype(entry))
+    matches |= _matches_of(of_cues, spaces, np.dtype(entry[:1]))
+    return matches, spaces.tobytes()
+
+
+def _matches_of(
+    parts: Sequence[tuple[int, bytes, bytes, bytes]],
+    spaces: NDArray[np.bytes_],
+    entry: np.dtype[np.void],
+) -> dict[int, Matches]:
+    """Return the matches of words by their packed entries.
+
+    A part has a word, namespaces with any entry, the number of these in each, and the entries. `spaces` are all
+    namespaces, by which memories are numbered.
+    """
+    if not parts:
+        return {}
+    words, spaces_of_parts, counts_of_parts, entries_of_parts = zip(*parts, strict=True)
+    places = np.searchsorted(spaces, np.frombuffer(b"".join(spaces_of_parts), "S16"))
+    counts = np.frombuffer(b"".join(counts_of_parts), ">i4")
+    entries = np.frombuffer(b"".join(entries_of_parts), entry)
+    memories = entries["number"] + np.repeat(places << 32, counts)
+    if entry.names == ("number",):  # a word of cues counts once, whatever the length
+        every = Matches(memories, np.ones(len(memories)), np.zeros(len(memories)))
+    else:
+        every = Matches(
+            memories,
+            entries["frequency"].astype(float),
+            entries["length"].astype(float),
+        )
+
     matches: dict[int, Matches] = {}
     begin = 0
-    for word, raw in zip(words, entries_of_words, strict=True):
-        end = begin + len(raw) // entries.itemsize
-        found = all_matches.between(begin, end)
+    for word, raw in zip(words, entries_of_parts, strict=True):
+        end = begin + len(raw) // entry.itemsize
+        found = every.between(begin, end)
         # Several databases have the same word each.
         matches[word] = found if word not in matches else matches[word].joined(found)
         begin = end
-    return matches, distinct.tobytes()
+    return matches
 
 
 def _fresh(
