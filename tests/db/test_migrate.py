@@ -95,7 +95,7 @@ async def test_a_later_migration_changes_what_an_earlier_schema_made_and_no_new_
     assert await migrate(empty_database_url) == []
 
     assert await connection.fetchval("select to_regclass('later')") == "later"
-    # schema.sql would have the table, if it were true
+    # schema.sql alone makes a new database
     assert await empty.fetchval("select to_regclass('later')") is None
     assert (await recorded(connection))[later.name] == later.checksum
     assert await recorded(empty) == await recorded(connection)

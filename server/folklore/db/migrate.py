@@ -29,6 +29,7 @@ from folklore.phases import phase
 # The key of the advisory lock for migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
 _OLDEST_POSTGRES = 15
+_SECONDS = 10.0  # of a statement that reads
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
 _LARGE = 250  # memories of a namespace whose words a migration packs
 _OLDEST_PGVECTOR = (0, 8, 0)
@@ -117,27 +118,27 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         return applied
 
 
-async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
+async def pending(dsn: str) -> list[str]:
     """Return the names that `migrate` would return; change nothing. Raises SchemaAhead, SchemaBehind as it does."""
-    async with connected(dsn, timeout, command_timeout=timeout) as connection:
+    async with connected(dsn, command_timeout=_SECONDS) as connection:
         return await _missing_names(connection)
 
 
-async def missing_role_commands(dsn: str, *, timeout: float = 10.0) -> list[str]:
+async def missing_role_commands(dsn: str) -> list[str]:
     """Return the commands that the role for tokens still needs, in a database without missing migrations."""
-    async with connected(dsn, timeout, command_timeout=timeout) as connection:
+    async with connected(dsn, command_timeout=_SECONDS) as connection:
         return await missing_commands(connection)
 
 
-async def server_info(dsn: str, *, timeout: float = 10.0) -> ServerInfo:
+async def server_info(dsn: str) -> ServerInfo:
     """Return information about a server. Raises DatabaseUnavailable."""
-    async with connected(dsn, timeout, command_timeout=timeout) as connection:
+    async with connected(dsn, command_timeout=_SECONDS) as connection:
         return await _read_info(connection)
 
 
-async def read_requirements(dsn: str, *, timeout: float = 10.0) -> list[Unmet]:
+async def read_requirements(dsn: str) -> list[Unmet]:
     """Return what a database does not meet. Raises DatabaseUnavailable."""
-    async with connected(dsn, timeout, command_timeout=timeout) as connection:
+    async with connected(dsn, command_timeout=_SECONDS) as connection:
         return await read_unmet(connection)
 
 
