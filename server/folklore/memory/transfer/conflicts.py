@@ -58,9 +58,9 @@ class ExistingMemories:
             self.ids.add(memory.id)
             if memory.live and memory.id not in self.imported:
                 self._add_text(memory.digest, memory.id)
-            if memory.key is not None and (
-                memory.requested or self.released.get(memory.key) != memory.id
-            ):
+            if memory.key is None:
+                continue
+            if memory.requested or self.released.get(memory.key) != memory.id:
                 self.keys.setdefault(memory.key, memory.id)
 
     def add(self, memory: TransferredMemory, line: TransferredMemory) -> None:
@@ -69,7 +69,8 @@ class ExistingMemories:
         self.imported[memory.id] = _hash(line)
         if memory.live:
             self._add_text(memory.digest, memory.id)
-        if (key := memory.draft.idempotency_key) is not None:
+        key = memory.draft.idempotency_key
+        if key is not None:
             self.keys.setdefault(key, memory.id)
             if self.released.get(key) == memory.id:
                 del self.released[key]
@@ -93,20 +94,24 @@ class ExistingMemories:
         importer: Importer,
     ) -> TransferredMemory | None:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
-        if (imported := self.imported.get(line.id)) is not None:
-            return None if imported == _hash(line) else line
-        if present is None:
+        imported = self.imported.get(line.id)
+        if imported is not None and imported == _hash(line):
+            return None
+        if imported is not None or present is None:
             return line
         return _merged(line, present, importer)
 
     def holder(self, memory: TransferredMemory) -> UUID | None:
         """Return another memory that has its text or its idempotency key."""
-        text = self.texts.get(memory.digest) if memory.live else None
+        if memory.live:
+            by_text = self.texts.get(memory.digest)
+            if by_text not in (None, memory.id):
+                return by_text
         key = memory.draft.idempotency_key
         by_key = None if key is None else self.keys.get(key)
-        return next(
-            (id_ for id_ in (text, by_key) if id_ not in (None, memory.id)), None
-        )
+        if by_key == memory.id:
+            return None
+        return by_key
 
     def _add_text(self, text: bytes, id_: UUID) -> None:
         if self.texts.setdefault(text, id_) == id_:
@@ -182,9 +187,8 @@ def _replace(
             f"the text or the idempotency key belongs to the memory {holder}.",
         )
         resolution.refusals.append((line, error))
-    elif (
-        memory.digest in released
-    ):  # one statement replaces all memories of a batch, in an order of its own
+    elif memory.digest in released:
+        # one statement replaces all memories of a batch, in an order of its own
         error = InvalidInput(
             "content",
             "another memory had this text before this import.",
@@ -209,19 +213,17 @@ def _signature(
 
     A line that states an author says this too. Another text is changed by who imports it.
     """
-    kept = {name: getattr(present.past, name) for name in _SIGNATURE}
-    same = all(
-        getattr(line.draft, name) == getattr(present.draft, name) for name in TEXTS
-    )
-    if line.past.changed_by is not None or (line.draft.author is not None and not same):
+    differs = False
+    for name in TEXTS:
+        differs |= getattr(line.draft, name) != getattr(present.draft, name)
+    states_author = line.draft.author is not None and differs
+    if line.past.changed_by is not None or states_author:
         return {name: getattr(line.past, name) for name in _SIGNATURE}
-    if same:
-        return kept
-    if importer.name != present.draft.author:
+    if differs and importer.name != present.draft.author:
         return {"changed_by": importer.name, "changed_at": importer.now}
-    if line.draft.content != present.draft.content:
+    if differs and line.draft.content != present.draft.content:
         return dict.fromkeys(_SIGNATURE)
-    return kept
+    return {name: getattr(present.past, name) for name in _SIGNATURE}
 
 
 def _merged(
@@ -232,11 +234,7 @@ def _merged(
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
     fields that are never empty, cues if the line is of another format, and the memory's past here.
     """
-    fields = {
-        name: getattr(present.draft, name)
-        for name in _KEPT_FIELDS
-        if getattr(line.draft, name) is None
-    }
+    fields = _missing(line.draft, present.draft, _KEPT_FIELDS)
     if line.draft.position is None and line.draft.session == present.draft.session:
         fields["position"] = present.draft.position
     if line.draft.created_at is None:
@@ -244,19 +242,22 @@ def _merged(
         cues = (*line.draft.cues, *present.draft.cues)
         fields["cues"] = united(cues, line.draft.content, FIELDS["cues"].most)
         fields["learned_cues"] = present.draft.learned_cues
-    kept_past = {
-        name: getattr(present.past, name)
-        for name in _KEPT_PAST
-        if getattr(line.past, name) is None
-    }
+    kept_past = _missing(line.past, present.past, _KEPT_PAST)
     kept_past |= _signature(line, present, importer)
     # The change itself sets these two.
-    kept_past |= {
-        "revision": present.past.revision,
-        "updated_at": present.past.updated_at,
-    }
+    kept_past["revision"] = present.past.revision
+    kept_past["updated_at"] = present.past.updated_at
     draft = replace(line.draft, **fields)
     past = replace(line.past, **kept_past)
-    if (draft, past) == (present.draft, present.past):
+    if draft == present.draft and past == present.past:
         return None
     return replace(line, draft=draft, past=past)
+
+
+def _missing(stated: object, kept: object, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of these names that `kept` has and `stated` lacks."""
+    missing = {}
+    for name in names:
+        if getattr(stated, name) is None:
+            missing[name] = getattr(kept, name)
+    return missing

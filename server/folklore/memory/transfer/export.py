@@ -20,16 +20,13 @@ async def export_lines(
     its header. Raises NotFound for an unknown namespace.
     """
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        if ALL in request.namespaces:
-            requested = []
-        else:
+        requested: list[str] = []
+        if ALL not in request.namespaces:
             requested = [names.normalise(name) for name in request.namespaces]
         namespaces = await snapshot.namespaces(requested or None)
-        if (
-            unknown := missing_name(
-                requested, (namespace.name for namespace in namespaces)
-            )
-        ) is not None:
+        known = [namespace.name for namespace in namespaces]
+        unknown = missing_name(requested, known)
+        if unknown is not None:
             raise NotFound(
                 f"There is no namespace {unknown!r}.",
                 hint="`folklore namespaces list` shows them.",

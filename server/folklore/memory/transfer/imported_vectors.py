@@ -55,18 +55,17 @@ class ImportedVectors:
         """
         if all(memory.vector is None for memory in batch):
             return list(batch)
-        model = self._model = await self._active_model()
-        if model is None:
-            usable = frozenset[int]()
-        else:
-            usable = _usable(batch, model)
+        self._model = await self._active_model()
+        usable = frozenset[int]()
+        if self._model is not None:
+            usable = _usable(batch, self._model)
+        memories = []
         for memory in batch:
             if memory.vector is not None and memory.line not in usable:
                 self._report.ignore("embedding", memory.place or f"line {memory.line}")
-        return [
-            memory if memory.line in usable else replace(memory, vector=None)
-            for memory in batch
-        ]
+                memory = replace(memory, vector=None)
+            memories.append(memory)
+        return memories
 
     async def vectors(
         self, batch: Sequence[TransferredMemory]
@@ -82,9 +81,8 @@ class ImportedVectors:
             return computed, pending
         # another model became active meanwhile
         if computed is not None and computed.model != self._model.id:
-            return await self.vectors(
-                [replace(memory, vector=None) for memory in batch]
-            )
+            bare = [replace(memory, vector=None) for memory in batch]
+            return await self.vectors(bare)
         return Vectors(self._model, _merge(batch, computed)), pending
 
     async def _embedded(self, memories: Sequence[TransferredMemory]) -> Vectors | None:
@@ -98,13 +96,14 @@ class ImportedVectors:
         )
 
     async def _active_model(self) -> KnownModel | None:
-        if (model := await self._transfers.active_model()) is not None:
+        model = await self._transfers.active_model()
+        if model is not None:
             return model
         await self._memory.active_model.refresh()
-        if (embedder := self._memory.embedder) is None:
+        if self._memory.embedder is None:
             return None
         try:
-            return await model_of(embedder)
+            return await model_of(self._memory.embedder)
         except EmbedderUnavailable:
             return None
 
@@ -113,62 +112,70 @@ def _merge(
     batch: Sequence[TransferredMemory], embedded: Vectors | None
 ) -> list[Embedded | None]:
     """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
-    rest = repeat(None) if embedded is None else iter(embedded.vectors)
-    return [
-        next(rest) if memory.vector is None else _embedded(memory.vector)
-        for memory in batch
-    ]
+    following = repeat(None) if embedded is None else iter(embedded.vectors)
+    vectors: list[Embedded | None] = []
+    for memory in batch:
+        if memory.vector is None:
+            vectors.append(next(following))
+        else:
+            vectors.append(_embedded(memory.vector))
+    return vectors
 
 
-def _embedded(item: ModelVector) -> Embedded:
-    vector, *passages = _rows([item.vector, *_of_passages(item)])
-    ranges = [(begin, end) for begin, end, _ in item.passages]
-    cues = None if item.cues is None else _rows([item.cues])[0]
-    return Embedded(vector, ranges, passages, cues)
+def _embedded(vectors: ModelVector) -> Embedded:
+    vector, *of_passages = _rows([vectors.vector, *_of_passages(vectors)])
+    ranges = [(begin, end) for begin, end, _ in vectors.passages]
+    cues = None if vectors.cues is None else _rows([vectors.cues])[0]
+    return Embedded(vector, ranges, of_passages, cues)
 
 
-def _all_of(item: ModelVector) -> list[bytes]:
-    of_cues = [] if item.cues is None else [item.cues]
-    return [item.vector, *_of_passages(item), *of_cues]
-
-
-def _of_passages(item: ModelVector) -> list[bytes]:
-    return [vector for _, _, vector in item.passages]
+def _of_passages(vectors: ModelVector) -> list[bytes]:
+    return [vector for _, _, vector in vectors.passages]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:
-    rows = [(memory.line, row) for memory in batch for row in _fitting(memory, model)]
+    """Return the lines whose vectors can be used."""
+    lines = []
+    rows: list[bytes] = []
+    for memory in batch:
+        fitting = _fitting(memory, model)
+        lines += [memory.line] * len(fitting)
+        rows += fitting
     if not rows:
         return frozenset()
-    lines, vectors = zip(*rows, strict=True)
     # a vector with NaN or infinity has no length near 1 either
     with np.errstate(invalid="ignore"):
-        lengths = np.linalg.norm(_rows(vectors), axis=1)
-    wrong = {
-        line
-        for line, length in zip(lines, lengths, strict=True)
-        if not abs(length - 1) <= _TOLERANCE
-    }
-    return frozenset(lines) - wrong
+        lengths = np.linalg.norm(_rows(rows), axis=1)
+    usable = set(lines)
+    for line, length in zip(lines, lengths, strict=True):
+        if not abs(length - 1) <= _TOLERANCE:
+            usable.discard(line)
+    return frozenset(usable)
 
 
 def _fitting(memory: TransferredMemory, model: KnownModel) -> list[bytes]:
     """Return the vectors of a memory if they are of this model, and of the passages that it makes of the text."""
-    item = memory.vector
+    vectors = memory.vector
     content = memory.draft.content
-    if item is None or _identity(item) != _identity(model):
+    if vectors is None or _identity(vectors) != _identity(model):
         return []
-    fits = all(begin < end <= len(content) for begin, end, _ in item.passages)
-    if not item.passages:
-        fits = not passages(content, *passage_rule(model.name, len(content)))
-    vectors = _all_of(item)
-    if fits and all(len(row) == model.dimensions * HALF_BYTES for row in vectors):
-        return vectors
-    return []
+    if not vectors.passages and passages(
+        content, *passage_rule(model.name, len(content))
+    ):
+        return []
+    for begin, end, _ in vectors.passages:
+        if not begin < end <= len(content):
+            return []
+    rows = [vectors.vector, *_of_passages(vectors)]
+    if vectors.cues is not None:
+        rows.append(vectors.cues)
+    if any(len(row) != model.dimensions * HALF_BYTES for row in rows):
+        return []
+    return rows
 
 
-def _identity(item: ModelVector | KnownModel) -> list[object]:
-    return [getattr(item, name) for name in MODEL_IDENTITY]
+def _identity(model: ModelVector | KnownModel) -> list[object]:
+    return [getattr(model, name) for name in MODEL_IDENTITY]
 
 
 def _rows(vectors: Sequence[bytes]) -> Row:

@@ -17,6 +17,7 @@ from folklore.contract.transfer import ImportRequest
 from folklore.db.stores.transfer import (
     Batch,
     Link,
+    ModelVector,
     Past,
     RequestKey,
     Successor,
@@ -64,9 +65,8 @@ from folklore.text.dates.zones import with_zone
 BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
-_MOST_OF_A_MEMBER = (
-    200_000  # lines: of a dry run and of relations, something is remembered of each
-)
+# Lines: of a dry run and of relations, something is remembered of each.
+_MOST_OF_A_MEMBER = 200_000
 _AT_ONCE = 20  # lines that are checked, .3 ms each; tries to write a batch
 _TRIES = 5
 _PAST_TIMES = (
@@ -129,7 +129,7 @@ async def import_chunks(
                         f"has more than {_MOST_OF_A_MEMBER:,} lines.",
                         hint="Divide it.",
                     )
-                report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
+                report.bytes += _size(line)
                 await importer.take(line)
                 if taken % _AT_ONCE == 0:
                     # the server answers other requests meanwhile
@@ -159,23 +159,25 @@ async def _forget_removed(context: RequestContext, request: ImportRequest) -> No
     namespace = await transfers.namespace_id(name)
     if namespace is None:
         return
-    imported = await transfers.imported(
+    ids = []
+    for id_, page in await transfers.imported(
         namespace=namespace, origin=pages.origin, below=pages.below
-    )
-    ids = [
-        id_
-        for id_, page in imported
-        if id_ not in pages.ids and page not in pages.unread
-    ]
+    ):
+        if id_ not in pages.ids and page not in pages.unread:
+            ids.append(id_)
     request.report.removed += len(ids)
-    if not request.dry_run:
-        for start in range(0, len(ids), MAX_AT_ONCE):
-            await forget(
-                context,
-                ForgetRequest(
-                    ids=tuple(ids[start : start + MAX_AT_ONCE]), namespaces=(name,)
-                ),
-            )
+    if request.dry_run:
+        return
+    for start in range(0, len(ids), MAX_AT_ONCE):
+        batch = tuple(ids[start : start + MAX_AT_ONCE])
+        await forget(context, ForgetRequest(ids=batch, namespaces=(name,)))
+
+
+def _size(line: SourceLine) -> int:
+    """Return the bytes of a line; 0 for one that could not be read."""
+    if isinstance(line.raw, bytes):
+        return len(line.raw)
+    return 0
 
 
 class _Importer:
@@ -192,10 +194,7 @@ class _Importer:
     async def take(self, source: SourceLine) -> None:
         """Read one line, and write the batch that it fills."""
         try:
-            line = await on_texts(
-                partial(self._read, source),
-                len(source.raw) if isinstance(source.raw, bytes) else 0,
-            )
+            line = await on_texts(partial(self._read, source), _size(source))
         except FolkloreError as error:
             self.report.fail(source.number, error, source.place(error))
             return
@@ -206,12 +205,11 @@ class _Importer:
             await self._create_namespaces(line.value)
             return
         assert line.namespace is not None
-        await self._namespaces[names.key(line.namespace)].add(line.value)
-        if (
-            sum(namespace.characters for namespace in self._namespaces.values())
-            >= _WAITING_CHARACTERS
-        ):
-            for namespace in self._namespaces.values():
+        namespaces = self._namespaces
+        await namespaces[names.key(line.namespace)].add(line.value)
+        waiting = sum(namespace.characters for namespace in namespaces.values())
+        if waiting >= _WAITING_CHARACTERS:
+            for namespace in namespaces.values():
                 await namespace.write()
 
     async def _create_namespaces(self, header: Header) -> None:
@@ -233,7 +231,7 @@ class _Importer:
             return None
         line = read_line(raw)
         for name in line.ignored:
-            self.report.ignore(name, source.place() or f"line {source.number}")
+            self.report.ignore(name, _position(source))
         if self.context.caller.access is not None:
             line = replace(line, value=_stated(line.value))
         value = line.value
@@ -272,56 +270,80 @@ class _Importer:
     def _checked_memory(
         self, source: SourceLine, memory: TransferredMemory
     ) -> TransferredMemory:
-        context = self.context
         past = memory.past
-        secrets = context.memory.secrets
-        zone = context.zone
+        secrets = self.context.memory.secrets
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
-        fields = {
-            "author": draft.author,
-            "agent": past.agent,
-            "trust": past.trust,
-            "changed_by": past.changed_by,
-        }
-        guard_fields({**fields, "idempotency_keys": tuple(memory.keys)}, secrets)
+        guard_fields(
+            {
+                "author": draft.author,
+                "agent": past.agent,
+                "trust": past.trust,
+                "changed_by": past.changed_by,
+                "idempotency_keys": tuple(memory.keys),
+            },
+            secrets,
+        )
         self.report.redacted += bool(replaced)
+        checked, text = self._checked_draft(draft, past)
+        past = self._checked_past(past)
+        return TransferredMemory(
+            checked,
+            past,
+            self._usable_vector(memory, checked, source),
+            memory.keys,
+            text,
+            source.number,
+            detected_language(checked),
+            source.place(),
+        )
+
+    def _checked_draft(self, draft: Draft, past: Past) -> tuple[Draft, bytes]:
+        """Return a cleaned draft with what an import may state beyond a store, and the digest of its text."""
+        context = self.context
         # An export has expired memories too, which a store would refuse.
         checked = check_cleaned(
-            replace(draft, expires_at=None), prefix="", now=context.now, zone=zone
+            replace(draft, expires_at=None),
+            prefix="",
+            now=context.now,
+            zone=context.zone,
         )
         text = digest(checked.content)
         checked = replace(
             checked,
             id=checked.id or _new_id(checked, past, text),
-            expires_at=with_zone(draft.expires_at, zone, "expires_at"),
+            expires_at=with_zone(draft.expires_at, context.zone, "expires_at"),
             created_at=_past_time(draft.created_at, "created_at", context),
             author=cleaned(draft.author) or None,
         )
-        times: dict[str, Any] = {
-            name: _past_time(getattr(past, name), name, context) for name in _PAST_TIMES
-        }
-        past = replace(
+        return checked, text
+
+    def _checked_past(self, past: Past) -> Past:
+        times: dict[str, Any] = {}
+        for name in _PAST_TIMES:
+            times[name] = _past_time(getattr(past, name), name, self.context)
+        return replace(
             past,
             agent=cleaned(past.agent) or None,
             trust=cleaned(past.trust) or None,
             changed_by=cleaned(past.changed_by) or None,
             **times,
         )
+
+    def _usable_vector(
+        self, memory: TransferredMemory, checked: Draft, source: SourceLine
+    ) -> ModelVector | None:
+        """Return the vector of a memory, without that of other cues; None for the vector of another text."""
         vector = memory.vector
-        # the vector of another text
-        if vector is not None and checked.content != memory.draft.content:
-            self.report.ignore("embedding", source.place() or f"line {source.number}")
-            vector = None
-        if vector is not None and vector.cues is not None:
-            has_these = bool(checked.cues) and checked.cues == memory.draft.cues
-            if not has_these:
-                self.report.ignore("embedding.cues", source.place())
-                vector = replace(vector, cues=None)
-        language = detected_language(checked)
-        place = source.place()
-        return TransferredMemory(
-            checked, past, vector, memory.keys, text, source.number, language, place
-        )
+        if vector is None:
+            return None
+        if checked.content != memory.draft.content:
+            self.report.ignore("embedding", _position(source))
+            return None
+        has_its_cues = bool(checked.cues) and checked.cues == memory.draft.cues
+        if vector.cues is not None and not has_its_cues:
+            self.report.ignore("embedding.cues", source.place())
+            return replace(vector, cues=None)
+        return vector
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
         context = self.context
@@ -353,24 +375,21 @@ class _NamespaceImport:
         self._id: UUID | None = None
         self._batch: list[TransferredMemory] = []
         self._links: list[Link] = []
-        self._early: list[
-            Link
-        ] = []  # their memories were not stored when they were written first
+        # Their memories were not stored when they were written first.
+        self._early: list[Link] = []
         self._dry_run_memories = ExistingMemories() if run.request.dry_run else None
 
     async def add(self, value: TransferredMemory | Relation | Revision) -> None:
         """Add a memory or a link, and write the batch that it fills."""
         if isinstance(value, TransferredMemory):
             self._batch.append(value)
-            self.characters += len(value.draft.content) + (
-                0 if value.vector is None else len(value.vector.vector)
-            )
+            self.characters += len(value.draft.content)
+            if value.vector is not None:
+                self.characters += len(value.vector.vector)
         else:
             self._links.append(value)
-        if (
-            max(len(self._batch), len(self._links)) >= BATCH
-            or self.characters >= _BATCH_CHARACTERS
-        ):
+        waiting = max(len(self._batch), len(self._links))
+        if waiting >= BATCH or self.characters >= _BATCH_CHARACTERS:
             await self.write()
 
     async def write(self) -> None:
@@ -378,10 +397,13 @@ class _NamespaceImport:
         batch = self._batch
         self._batch = []
         self.characters = 0
+        links: list[Link] = []
         if batch:
             batch = await self._run.vectors.without_unusable(batch)
             await self._write_memories(batch)
-        links = [link for memory in batch for link in _links_of(memory)] + self._links
+            for memory in batch:
+                links += _links_of(memory)
+        links += self._links
         self._links = []
         if links:
             await self._write_links(links)
@@ -393,12 +415,11 @@ class _NamespaceImport:
         self._early = []
         for start in range(0, len(early), BATCH):
             await self._write_links(early[start : start + BATCH])
-        self._run.report.unlinked += sum(
-            isinstance(link, Successor) for link in self._early
-        )
-        self._run.report.untied += sum(
-            isinstance(link, Relation | Revision) for link in self._early
-        )
+        for link in self._early:
+            if isinstance(link, Successor):
+                self._run.report.unlinked += 1
+            elif isinstance(link, Relation | Revision):
+                self._run.report.untied += 1
 
     async def _write_memories(self, batch: Sequence[TransferredMemory]) -> None:
         """Write a batch and count; if Postgres refuses a value in it, find the line by halving."""
@@ -443,42 +464,38 @@ class _NamespaceImport:
         """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
         transfers = self._run.transfers
         policy = self._run.request.on_conflict
-        if self._dry_run_memories is None:
+        existing = self._dry_run_memories
+        if existing is None:
             existing = ExistingMemories()
-        else:
-            existing = self._dry_run_memories
-        existing_memories = {}
-        if (namespace := await self._namespace_id()) is not None:
+        present = {}
+        namespace = await self._namespace_id()
+        if namespace is not None:
             existing.read(await transfers.existing(namespace, batch))
             ids = [memory.id for memory in batch if memory.id in existing.ids]
             if policy == "overwrite" and ids:
-                existing_memories = await transfers.memories(namespace, ids)
+                present = await transfers.memories(namespace, ids)
         context = self._run.context
         importer = Importer(context.caller.author, context.now)
-        return resolve(batch, existing, existing_memories, policy, importer)
+        return resolve(batch, existing, present, policy, importer)
 
     async def _write(
         self, resolution: Resolution, memories: Sequence[TransferredMemory]
     ) -> set[UUID]:
         run = self._run
+        caller = run.context.caller
+        now = run.context.now
         vectors, pending = await run.vectors.vectors(memories)
-        if (
-            not opens(run.context.caller, self.name)
-            and await self._namespace_id() is None
-        ):
-            await require_new_namespace(
-                run.context.memory.root.namespaces,
-                run.context.caller.author,
-                run.context.now,
-            )
-        namespace = namespace_for(self.name, memories)
-        all_or_nothing = run.request.on_conflict == "fail"
+        if not opens(caller, self.name) and await self._namespace_id() is None:
+            namespaces = run.context.memory.root.namespaces
+            await require_new_namespace(namespaces, caller.author, now)
         batch = Batch(
-            namespace, resolution.new, resolution.replaced, vectors, all_or_nothing
+            namespace_for(self.name, memories),
+            resolution.new,
+            resolution.replaced,
+            vectors,
+            all_or_nothing=run.request.on_conflict == "fail",
         )
-        ids = await run.transfers.write(
-            batch, caller=run.context.caller, now=run.context.now
-        )
+        ids = await run.transfers.write(batch, caller=caller, now=now)
         run.report.without_vector += len(ids & pending)
         return ids
 
@@ -490,8 +507,8 @@ class _NamespaceImport:
             fitting = await self._links_that_fit(links, self._dry_run_memories.ids)
         elif namespace is not None:
             fitting = await self._run.transfers.write_links(namespace, links)
-        for place, link in enumerate(links):
-            if place not in fitting:
+        for index, link in enumerate(links):
+            if index not in fitting:
                 self._early.append(link)
             elif isinstance(link, Relation):
                 self._run.report.relations += 1
@@ -499,22 +516,26 @@ class _NamespaceImport:
                 self._run.report.revisions += 1
 
     async def _links_that_fit(self, links: Sequence[Link], ids: set[UUID]) -> set[int]:
-        """Return the places of links whose memories a dry run knows or the database has.
+        """Return the indices of links whose memories a dry run knows or the database has.
 
         Revision numbers are not compared.
         """
         needed = [_needed_memories(link) for link in links]
-        unknown = set().union(*needed) - ids
+        unknown = set[UUID]().union(*needed) - ids
         if unknown and self._id is not None:
             unknown -= await self._run.transfers.existing_ids(self._id, unknown)
-        return {
-            place for place, memories in enumerate(needed) if not memories & unknown
-        }
+        numbered = enumerate(needed)
+        return {index for index, memories in numbered if not memories & unknown}
 
     async def _namespace_id(self) -> UUID | None:
         if self._id is None:
             self._id = await self._run.transfers.namespace_id(self.name)
         return self._id
+
+
+def _position(source: SourceLine) -> str:
+    """Return the file and the line in it, or the number of the line where it is from no file."""
+    return source.place() or f"line {source.number}"
 
 
 def _past_time(
@@ -537,16 +558,17 @@ def _stated(value: LineValue) -> LineValue:
         past = value.past
         if past.forgotten_at or past.superseded_at or past.superseded_by:
             return "forgotten or superseded memory"
-        return replace(
-            value, draft=replace(value.draft, author=None), past=Past(), vector=None
-        )
-    return "revision" if isinstance(value, Revision) else value
+        draft = replace(value.draft, author=None)
+        return replace(value, draft=draft, past=Past(), vector=None)
+    if isinstance(value, Revision):
+        return "revision"
+    return value
 
 
 def _links_of(memory: TransferredMemory) -> list[Link]:
-    links: list[Link] = [
-        RequestKey(memory.id, key, request) for key, request in memory.keys.items()
-    ]
+    links: list[Link] = []
+    for key, request in memory.keys.items():
+        links.append(RequestKey(memory.id, key, request))
     if memory.past.superseded_by is not None:
         links.append(Successor(memory.id, memory.past.superseded_by))
     return links
@@ -565,10 +587,7 @@ def _needed_memories(link: Link) -> set[UUID]:
 
 def _new_id(draft: Draft, past: Past, text: bytes) -> UUID:
     """Return an id for a line without one: for a dead memory it follows from the line, so that it is known again."""
-    live = past.forgotten_at is None and past.superseded_at is None
-    if live:
+    if past.forgotten_at is None and past.superseded_at is None:
         return new_id()
-    return uuid5(
-        NAMESPACE_URL,
-        f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}",
-    )
+    name = f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}"
+    return uuid5(NAMESPACE_URL, name)

@@ -103,11 +103,9 @@ def _keys(value: object) -> object:
     """Return digests of requests by cleaned key."""
     if not isinstance(value, dict):
         raise ValueError("must be an object")  # noqa: TRY004 - pydantic reports ValueError
-    if not all(
-        isinstance(request, str) and _DIGEST.fullmatch(request)
-        for request in value.values()
-    ):
-        raise ValueError("must have a digest of 64 hexadecimal digits for each key")
+    for request in value.values():
+        if not isinstance(request, str) or not _DIGEST.fullmatch(request):
+            raise ValueError("must have a digest of 64 hexadecimal digits for each key")
     if len(value) > MAX_KEYS:
         raise ValueError(f"must hold at most {MAX_KEYS} keys, got {len(value):,}")
     requests = {clean(key).text.strip(): request for key, request in value.items()}
@@ -117,13 +115,12 @@ def _keys(value: object) -> object:
 
 
 def _half_floats(value: object) -> object:
-    try:
-        raw = b64decode(value, validate=True) if isinstance(value, str) else None
-    except ValueError:
-        raw = None
-    if raw is None or len(raw) % HALF_BYTES:
-        raise ValueError("must be base64 of half floats, two bytes each")
-    return raw
+    if isinstance(value, str):
+        with suppress(ValueError):
+            raw = b64decode(value, validate=True)
+            if len(raw) % HALF_BYTES == 0:
+                return raw
+    raise ValueError("must be base64 of half floats, two bytes each")
 
 
 # A time without an offset is in the time zone of the person who imports it.
@@ -235,14 +232,11 @@ def _with_fields(
 ) -> Any:
     """Return the model `base` with the declared fields that it lacks, all optional."""
     types = {**VALUE_TYPES, **types}
-    fields: dict[str, Any] = {
-        name: (
-            types[field.type] | None if name in nullable else types[field.type],
-            None,
-        )
-        for name, field in FIELDS.items()
-        if name not in base.model_fields
-    }
+    fields: dict[str, Any] = {}
+    for name, field in FIELDS.items():
+        if name not in base.model_fields:
+            type_ = types[field.type]
+            fields[name] = (type_ | None if name in nullable else type_, None)
     return create_model(base.__name__, __base__=base, __module__=__name__, **fields)
 
 
@@ -251,12 +245,9 @@ if TYPE_CHECKING:
     _BeforeField = _FormerValues
 else:
     _MemoryLine = _with_fields(_Memory, {"time": _Time, "share": _Share}, FIELDS)
-    _EMPTY = [
-        name
-        for name, field in FIELDS.items()
-        if field.clearable and field.default is None
-    ]
-    _BeforeField = _with_fields(_FormerValues, {"time": _ZonedTime}, _EMPTY)
+    _CLEARABLE = [name for name, field in FIELDS.items() if field.clearable]
+    _NULLABLE = [name for name in _CLEARABLE if FIELDS[name].default is None]
+    _BeforeField = _with_fields(_FormerValues, {"time": _ZonedTime}, _NULLABLE)
 
 
 class _Revision(_Object):
@@ -276,11 +267,12 @@ _STATED = tuple(
     name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields
 )
 _READ = frozenset(_MemoryLine.model_fields) | {"type"}
-# The type of fields that a text in JSON may give.
-_DECODED = {
-    name: dict if field.type == "json" else list
-    for name, field in FIELDS.items()
-    if field.type in ("tags", "paths", "blobs", "json")
+# The type in JSON of the fields that a text may give.
+_JSON_TYPES: Mapping[str, type] = {
+    "tags": list,
+    "paths": list,
+    "blobs": list,
+    "json": dict,
 }
 
 
@@ -292,13 +284,11 @@ def read_line(raw: bytes) -> Line:
     fields = _object(raw)
     type_ = _type_of(fields)
     if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
-        return Line(
-            _relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace
-        )
+        relation = _relation(_valid(_Relation, fields))
+        return Line(relation, _valid(_Destination, fields).namespace)
     if type_ == "revision" and {"memory", "before"} <= fields.keys():
-        return Line(
-            _revision(_valid(_Revision, fields)), _valid(_Destination, fields).namespace
-        )
+        revision = _revision(_valid(_Revision, fields))
+        return Line(revision, _valid(_Destination, fields).namespace)
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
@@ -326,7 +316,9 @@ def _object(raw: bytes) -> dict[str, Any]:
 
 def _type_of(fields: Mapping[str, Any]) -> str:
     type_ = fields.get("type") or "memory"
-    return type_[:40] if isinstance(type_, str) else "unknown"
+    if not isinstance(type_, str):
+        return "unknown"
+    return type_[:40]
 
 
 def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
@@ -337,29 +329,30 @@ def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
 
 
 def _memory(type_: str, fields: dict[str, Any]) -> Line:
-    if state := state_of(fields):
+    state = state_of(fields)
+    if state:
         return Line(f"{state} memory")
-    left_out = _left_out(fields)
-    ignored = {
-        name for name in fields.keys() - _READ if not is_state(name, fields[name])
-    }
-    ignored.update(left_out)
+    ignored = set(_left_out(fields))
+    for name in fields.keys() - _READ:
+        if not is_state(name, fields[name]):
+            ignored.add(name)
     _decode_texts(fields)
     if type_ != "memory":
         ignored.add("type")
-    # An id of another form is another system's, and a bare list of numbers does not name its model.
-    for name, readable in (
-        ("id", _is_uuid),
-        ("embedding", lambda value: not isinstance(value, list)),
-    ):
-        if name in fields and not readable(fields[name]):
-            del fields[name]
-            ignored.add(name)
+    if not _is_uuid(fields.get("id")):  # another system's
+        del fields["id"]
+        ignored.add("id")
+    if isinstance(fields.get("embedding"), list):  # which does not name its model
+        del fields["embedding"]
+        ignored.add("embedding")
+
     values = dict(_valid(_MemoryLine, fields))
+    stated = {name: values[name] for name in _STATED if values[name] is not None}
+    past = {name: values[name] for name in PAST}
     embedding: _Embedding | None = values["embedding"]
     memory = TransferredMemory(
-        Draft(**{name: values[name] for name in _STATED if values[name] is not None}),
-        Past(**{name: values[name] for name in PAST}),
+        Draft(**stated),
+        Past(**past),
         None if embedding is None else _model_vector(embedding),
         values["idempotency_keys"] or {},
     )
@@ -369,64 +362,67 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
 def _left_out(fields: dict[str, Any]) -> tuple[str, ...]:
     """Take what the reader of another format left out from a line, and return it."""
     names = fields.pop(IGNORED, None)
-    return tuple(map(str, names)) if isinstance(names, list) else ()
+    if not isinstance(names, list):
+        return ()
+    return tuple(map(str, names))
 
 
 def _decode_texts(fields: dict[str, Any]) -> None:
     """Decode lists and objects that are JSON in a text, as databases export them."""
-    for name, type_ in _DECODED.items():
-        value = fields.get(name)
-        if not isinstance(value, str):
+    for name, field in FIELDS.items():
+        text = fields.get(name)
+        if field.type not in _JSON_TYPES or not isinstance(text, str):
             continue
         with suppress(ValueError, RecursionError):
-            decoded = json.loads(value)
-            if isinstance(decoded, type_):
+            decoded = json.loads(text)
+            if isinstance(decoded, _JSON_TYPES[field.type]):
                 fields[name] = decoded
 
 
 def _model_vector(embedding: _Embedding) -> ModelVector:
-    passages = tuple(
+    values = dict(embedding)
+    values["passages"] = tuple(
         (passage.begin, passage.end, passage.vector) for passage in embedding.passages
     )
-    return ModelVector(**dict(embedding) | {"passages": passages})
+    return ModelVector(**values)
 
 
 def _is_uuid(value: object) -> bool:
-    try:
-        return value is None or (isinstance(value, str) and UUID(value) is not None)
-    except ValueError:
-        return False
+    """Return True for a text that is a UUID, and for none."""
+    if value is None:
+        return True
+    if isinstance(value, str):
+        with suppress(ValueError):
+            UUID(value)
+            return True
+    return False
 
 
 def _relation(line: _Relation) -> Relation:
-    texts = {
-        "type": relation_type(line.type, "relation"),
-        "author": cleaned(line.author),
-    }
-    return Relation(**dict(line) | texts)
+    values = dict(line)
+    values["type"] = relation_type(line.type, "relation")
+    values["author"] = cleaned(line.author)
+    return Relation(**values)
 
 
 def _revision(line: _Revision) -> Revision:
-    texts = {
-        name: cleaned(getattr(line, name)) for name in ("author", "agent", "reason")
-    }
-    return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
+    values = dict(line)
+    for name in ("author", "agent", "reason"):
+        values[name] = cleaned(values[name])
+    values["before"] = _former_columns(line.before)
+    return Revision(**values)
 
 
 def _former_columns(former: _FormerValues) -> dict[str, Any]:
     """Return the columns as JSON, checked like those of a new memory, which an undo makes of them."""
     columns = {name: getattr(former, name) for name in former.model_fields_set}
-    # The time when the memory expired may be over.
-    stated = {
-        name: columns[name]
-        for name in FIELDS
-        if name in columns and name != "expires_at"
-    }
+    stated = {name: columns[name] for name in FIELDS if name in columns}
+    stated.pop("expires_at", None)  # which may be over
     draft = Draft(**{"content": "unchanged"} | stated)
-    checked = check_draft(
-        draft, prefix="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC
-    )
-    columns |= {name: getattr(checked, name) for name in stated}
+    long_ago = datetime.min.replace(tzinfo=UTC)
+    checked = check_draft(draft, prefix="before.", now=long_ago, zone=UTC)
+    for name in stated:
+        columns[name] = getattr(checked, name)
     return {name: _as_postgres_writes(value) for name, value in columns.items()}
 
 
@@ -434,11 +430,15 @@ def _as_postgres_writes(value: object) -> object:
     """Return a value as Postgres writes it in JSON: a fraction of a second does not end with zeros."""
     if isinstance(value, datetime):
         utc = value.astimezone(UTC).replace(tzinfo=None)
-        fraction = f".{utc.microsecond:06}".rstrip("0") if utc.microsecond else ""
-        return f"{utc.replace(microsecond=0).isoformat()}{fraction}+00:00"
+        text = utc.replace(microsecond=0).isoformat()
+        if utc.microsecond:
+            text += f".{utc.microsecond:06}".rstrip("0")
+        return f"{text}+00:00"
     if isinstance(value, UUID):
         return str(value)
-    return list(value) if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        return list(value)
+    return value
 
 
 def _header(line: _Header) -> Header:
@@ -473,12 +473,10 @@ def header_line(
     exported_at: datetime, namespaces: Sequence[TransferredNamespace]
 ) -> str:
     """Return the first line of an export."""
-    described = [
-        _without_none(
-            {name: getattr(namespace, name) for name in _Namespace.model_fields}
-        )
-        for namespace in namespaces
-    ]
+    described = []
+    for namespace in namespaces:
+        values = {name: getattr(namespace, name) for name in _Namespace.model_fields}
+        described.append(_without_none(values))
     return _line(
         {"folklore": VERSION, "exported_at": exported_at, "namespaces": described}
     )
@@ -487,23 +485,24 @@ def header_line(
 def memory_line(namespace: str, memory: TransferredMemory) -> str:
     """Return a memory as a line, its fields always in the same order, without flags that are not set, or no cues."""
     draft = memory.draft
-    past = memory.past
-    return _line(
-        {"type": "memory", "namespace": namespace, "id": draft.id}
-        | {
-            name: getattr(draft, name) or None
-            if field.type in ("flag", "phrases")
-            else getattr(draft, name)
-            for name, field in FIELDS.items()
-        }
-        | {"created_at": draft.created_at, "author": draft.author}
-        | {name: getattr(past, name) for name in PAST}
-        | {
-            "idempotency_key": draft.idempotency_key,
-            "idempotency_keys": dict(memory.keys) or None,
-            "embedding": None if memory.vector is None else _embedding(memory.vector),
-        }
-    )
+    values: dict[str, Any] = {
+        "type": "memory",
+        "namespace": namespace,
+        "id": draft.id,
+    }
+    for name, field in FIELDS.items():
+        values[name] = getattr(draft, name)
+        if field.type in ("flag", "phrases") and not values[name]:
+            values[name] = None
+    values["created_at"] = draft.created_at
+    values["author"] = draft.author
+    for name in PAST:
+        values[name] = getattr(memory.past, name)
+    values["idempotency_key"] = draft.idempotency_key
+    values["idempotency_keys"] = dict(memory.keys) or None
+    if memory.vector is not None:
+        values["embedding"] = _embedding(memory.vector)
+    return _line(values)
 
 
 def _embedding(vector: ModelVector) -> dict[str, Any]:
@@ -523,16 +522,15 @@ def _base64(vector: bytes) -> str:
 
 def link_line(namespace: str, link: Relation | Revision) -> str:
     """Return a relation or a revision as a line. The field `before` has nulls, which mean that a column was empty."""
-    type_, model = (
-        ("relation", _Relation)
-        if isinstance(link, Relation)
-        else ("revision", _Revision)
-    )
-    fields = {
-        field.alias or name: getattr(link, name)
-        for name, field in model.model_fields.items()
-    }
-    return _line({"type": type_, "namespace": namespace} | fields)
+    if isinstance(link, Relation):
+        values: dict[str, Any] = {"type": "relation", "namespace": namespace}
+        fields = _Relation.model_fields
+    else:
+        values = {"type": "revision", "namespace": namespace}
+        fields = _Revision.model_fields
+    for name, field in fields.items():
+        values[field.alias or name] = getattr(link, name)
+    return _line(values)
 
 
 def _json_value(value: object) -> str:
