@@ -42,6 +42,7 @@ Provider = Literal["auto", "bundled", "minilm", "openai", "ollama", "fastembed",
 _PREFIX = "FOLKLORE_"
 # Least similarity, from 0 to 1, of an unknown variable to a setting for it to count as a misspelling.
 _SIMILAR = 0.85
+_EXAMPLE = "See `folklore config example`."
 # Kubernetes and Docker set variables with such values for services called folklore or folklore-http.
 _ORCHESTRATOR_VALUES = ("tcp://", "udp://")
 
@@ -54,12 +55,12 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     parts = address.netloc.rpartition("@")[2].split(",")
     if len(parts) > 1 and "" in parts:
         raise ValueError("a comma without a host")
-    addresses = [
-        (host.hostname or "", host.port)
-        for host in (urlsplit(f"//{part}") for part in parts)
-    ]
-    if any(port == 0 for _, port in addresses):
-        raise ValueError("port 0 is not allowed")
+    addresses = []
+    for part in parts:
+        host = urlsplit(f"//{part}")
+        if host.port == 0:
+            raise ValueError("port 0 is not allowed")
+        addresses.append((host.hostname or "", host.port))
     return addresses
 
 
@@ -146,15 +147,28 @@ def _server_address(value: str | None) -> str | None:
 
 
 def _lower(value: object) -> object:
-    return value.lower() if isinstance(value, str) else value
+    if isinstance(value, str):
+        return value.lower()
+    return value
 
 
-def _or_none(value: object) -> object:
-    return None if isinstance(value, str) and not value.strip() else value
+def _none_for_blank(value: object) -> object:
+    if isinstance(value, str) and not value.strip():
+        return None
+    return value
+
+
+def _home_or_default(value: object) -> object:
+    return _none_for_blank(value) or _default_home()
+
+
+def _off_for_false(value: object) -> object:
+    # YAML reads a bare off as false.
+    return "off" if value is False else value
 
 
 # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".
-_UNSET = BeforeValidator(_or_none)
+_UNSET = BeforeValidator(_none_for_blank)
 _Text = Annotated[str | None, _UNSET]
 _Hidden = Annotated[SecretStr | None, _UNSET]
 _Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_postgres_address)]
@@ -176,7 +190,9 @@ def _without_former(values: Any, name: str, reason: str, hint: str) -> Any:
         return values
     if values[key] not in (None, ""):
         raise ConfigInvalid(name, f"is no setting any more: {reason}.", hint=hint)
-    return {other: value for other, value in values.items() if other != key}
+    others = dict(values)
+    del others[key]
+    return others
 
 
 class EmbeddingSettings(_Section):
@@ -278,8 +294,8 @@ class HttpSettings(_Section):
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
         # uvicorn would take anything else for a name, which no client has: no proxy would be trusted, silently.
-        for one in value:
-            ipaddress.ip_network(one)
+        for network in value:
+            ipaddress.ip_network(network)
         return value
 
 
@@ -313,9 +329,9 @@ class BackupSettings(_Section):
 class Settings(_Section):
     """All settings; `folklore config example` prints each with its default."""
 
-    home: Annotated[
-        Path, BeforeValidator(lambda value: _or_none(value) or _default_home())
-    ] = Field(default_factory=_default_home)
+    home: Annotated[Path, BeforeValidator(_home_or_default)] = Field(
+        default_factory=_default_home
+    )
     database_url: _Address = None
     server: Annotated[_Text, AfterValidator(_server_address)] = None
     token: _Hidden = None
@@ -327,10 +343,7 @@ class Settings(_Section):
     moments: tuple[Moment, ...] = get_args(Moment)
     learn_cues: bool = True
     tools: Literal["all", "core"] = "all"
-    # YAML reads a bare off as false.
-    secrets: Annotated[
-        SecretPolicy, BeforeValidator(lambda value: "off" if value is False else value)
-    ] = "refuse"
+    secrets: Annotated[SecretPolicy, BeforeValidator(_off_for_false)] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
     log_level: Annotated[
         Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)
@@ -406,11 +419,10 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
     """
     _reject_misspelled(os.environ)
     values = _read_file(config_path(config, os.environ))
-    overrides = {name: value for name, value in flags.items() if value is not None}
+    values = _merged(values, _read_environment(os.environ))
+    given_flags = {name: flag for name, flag in flags.items() if flag is not None}
     try:
-        return Settings.read(
-            _merged(_merged(values, _read_environment(os.environ)), overrides)
-        )
+        return Settings.read(_merged(values, given_flags))
     except ValidationError as error:
         raise _invalid(error) from None
 
@@ -474,24 +486,28 @@ def _parsed(name: str, kind: Any, text: str) -> Any:
 
 def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
     """Return values with others in their place, those of sections each by itself."""
-    both = {
-        name: _merged(values[name], other)
-        for name, other in others.items()
-        if isinstance(other, dict) and isinstance(values.get(name), dict)
-    }
-    return {**values, **others, **both}
+    merged = dict(values)
+    for name, other in others.items():
+        present = merged.get(name)
+        if isinstance(present, dict) and isinstance(other, dict):
+            merged[name] = _merged(present, other)
+        else:
+            merged[name] = other
+    return merged
 
 
 def _moments_of_edit_notes(value: object) -> list[str]:
     """Return the moments that the former setting meant. Raises ConfigInvalid."""
-    every = list(get_args(Moment))
+    moments = list(get_args(Moment))
     try:
         with_edits = TypeAdapter(bool).validate_python(value)
     except ValidationError:
         reason = "is a former setting that was true or false; `moments` replaced it."
-        hint = f"Write in its place the moments that you want of `moments: {_listed(every)}`."
+        hint = f"Write in its place the moments that you want of `moments: {_listed(moments)}`."
         raise ConfigInvalid("edit_notes", reason, hint=hint) from None
-    return every if with_edits else [moment for moment in every if moment != "edit"]
+    if not with_edits:
+        moments.remove("edit")
+    return moments
 
 
 # Settings of earlier versions: the one that replaced each, and the function that gives its value.
@@ -525,23 +541,18 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
         include_url=False, include_context=False, include_input=False
     )
     name = ".".join(str(part) for part in first["loc"]) or "settings"
-    unknown = first["type"] == "extra_forbidden"
-    suggestion = ""
-    if unknown and (
-        similar := get_close_matches(
-            name, [setting.replace("__", ".") for setting in _names()], 1
-        )
-    ):
-        suggestion = f"Did you mean {similar[0]}? "
-    if unknown:
+    hint = "`folklore config example` prints every setting with its default."
+    if first["type"] == "extra_forbidden":
         reason = "is not a setting"
+        settings = [setting.replace("__", ".") for setting in _names()]
+        similar = get_close_matches(name, settings, 1)
+        if similar:
+            hint = f"Did you mean {similar[0]}? {hint}"
     else:
         reason = field_errors(error)[0][1].removesuffix(".")
-    more = f" ({len(others)} more)" if others else ""
-    hint = (
-        f"{suggestion}`folklore config example` prints every setting with its default."
-    )
-    return ConfigInvalid(name, f"{reason}{more}.", hint=hint)
+    if others:
+        reason += f" ({len(others)} more)"
+    return ConfigInvalid(name, f"{reason}.", hint=hint)
 
 
 def _read_file(path: Path | None) -> dict[str, Any]:
@@ -556,27 +567,22 @@ def _read_file(path: Path | None) -> dict[str, Any]:
             "config", f"{path} cannot be read ({error.strerror})."
         ) from error
     except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        mark = getattr(error, "problem_mark", None)
-        if mark:
-            where = f": line {mark.line + 1}, column {mark.column + 1}: {getattr(error, 'problem', '')}"
-        else:
-            where = ""
-        raise ConfigInvalid(
-            "config",
-            f"{path} is not valid YAML{where}.",
-            hint="See `folklore config example`.",
-        ) from error
+        reason = f"{path} is not valid YAML{_position(error)}."
+        raise ConfigInvalid("config", reason, hint=_EXAMPLE) from error
     if loaded is None:
         return {}
-    if not isinstance(loaded, dict) or not all(
-        isinstance(name, str) for name in loaded
-    ):
-        raise ConfigInvalid(
-            "config",
-            f"{path} must hold settings by name.",
-            hint="See `folklore config example`.",
-        )
-    return loaded
+    if isinstance(loaded, dict) and all(isinstance(key, str) for key in loaded):
+        return loaded
+    raise ConfigInvalid("config", f"{path} must hold settings by name.", hint=_EXAMPLE)
+
+
+def _position(error: Exception) -> str:
+    """Return where the YAML is wrong and in what way, as far as the error says so."""
+    mark = getattr(error, "problem_mark", None)
+    if not mark:
+        return ""
+    problem = getattr(error, "problem", "")
+    return f": line {mark.line + 1}, column {mark.column + 1}: {problem}"
 
 
 def _reject_misspelled(environ: Mapping[str, str]) -> None:
@@ -585,22 +591,19 @@ def _reject_misspelled(environ: Mapping[str, str]) -> None:
     Other unknown variables with our prefix are ignored: orchestrators set some for every service called folklore. An
     unknown name in a known section is left to the validation.
     """
-    variables = [f"{_PREFIX}{name}".upper() for name in _names()]
+    known = [f"{_PREFIX}{name}".upper() for name in _names()]
     for variable, value in environ.items():
         name = variable.upper()
-        section, nested, _ = name.partition("__")
-        if (
-            not name.startswith(_PREFIX)
-            or name in variables
-            or value.startswith(_ORCHESTRATOR_VALUES)
-        ):
+        is_ours = name.startswith(_PREFIX)
+        if not is_ours or name in known or value.startswith(_ORCHESTRATOR_VALUES):
             continue
-        if not (nested and section in variables) and (
-            similar := get_close_matches(name, variables, 1, _SIMILAR)
-        ):
-            raise ConfigInvalid(
-                variable, "is not a setting.", hint=f"Did you mean {similar[0]}?"
-            )
+        section, nested, _ = name.partition("__")
+        if nested and section in known:
+            continue
+        similar = get_close_matches(name, known, 1, _SIMILAR)
+        if similar:
+            hint = f"Did you mean {similar[0]}?"
+            raise ConfigInvalid(variable, "is not a setting.", hint=hint)
 
 
 def _names() -> Iterator[str]:
@@ -608,7 +611,7 @@ def _names() -> Iterator[str]:
     yield "config"
     for name, field in Settings.model_fields.items():
         yield name
-        if isinstance(field.annotation, type) and issubclass(
-            field.annotation, _Section
-        ):
-            yield from (f"{name}__{inner}" for inner in field.annotation.model_fields)
+        kind: Any = field.annotation
+        if _is_section(kind):
+            for inner in kind.model_fields:
+                yield f"{name}__{inner}"

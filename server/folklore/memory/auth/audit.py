@@ -38,37 +38,40 @@ async def read_audit(
     namespaces = await context.memory.find_namespaces(request.namespaces)
     for namespace in namespaces:
         require(context.caller, namespace.name, "admin", dry_run=True)
+    ids = [namespace.id for namespace in namespaces]
+    if not request.namespaces:
+        ids.append(NOWHERE)
     audit = Audit(context.memory.root.database)
-    places = [namespace.id for namespace in namespaces]
-    places += [] if request.namespaces else [NOWHERE]
     after_at = None
-    if (
-        request.after is not None
-        and (after_at := await audit.time(namespaces=places, id=request.after)) is None
-    ):
-        raise NotFound(
-            "The last entry of the page before is no longer there.",
-            hint="Begin at the first page.",
-        )
-    entries = audit.read(
-        namespaces=places,
+    if request.after is not None:
+        after_at = await audit.time(namespaces=ids, id=request.after)
+        if after_at is None:
+            raise NotFound(
+                "The last entry of the page before is no longer there.",
+                hint="Begin at the first page.",
+            )
+    principal = principal_of(request.principal)
+    since = None
+    if request.since is not None:
+        since = context.now - period(request.since, "since")
+    entries = await audit.read(
+        namespaces=ids,
         fetch=request.limit,
-        principal=principal_of(request.principal),
+        principal=principal,
         refused=request.denied,
         action=request.action,
-        since=None
-        if request.since is None
-        else context.now - period(request.since, "since"),
+        since=since,
         after_at=after_at,
         after_id=request.after,
     )
-    return tuple(await entries)
+    return tuple(entries)
 
 
 def _check_action(action: str | None) -> None:
-    actions = dict.fromkeys(
-        (*_PATHS, *(name for name in OPERATIONS if name not in WRITES))
-    )
-    if action is not None and action not in WRITES and action not in actions:
+    if action is None or action in WRITES:
+        return
+    operations = [name for name in OPERATIONS if name not in WRITES]
+    actions = dict.fromkeys([*_PATHS, *operations])
+    if action not in actions:
         hint = f"Writes are {', '.join(WRITES)}; denied accesses are logged under the operation: {', '.join(actions)}."
         raise InvalidInput("action", f"{action[:60]!r} is never logged.", hint=hint)

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import Protocol
+from typing import Any, Protocol
 from uuid import UUID
 
 from cachetools import LRUCache
@@ -90,7 +90,7 @@ class TokenAuthenticator:
     def unidentified(self, error: Unavailable, period: int) -> Caller:
         """Return the caller of a request of that period of outage or none, if authentication is unavailable."""
         self.outage.failed(error.message, period)
-        return replace(UNIDENTIFIED, may_write=self.local().may_write)
+        return self._limited(UNIDENTIFIED)
 
     async def caller_of_digest(
         self, digest: bytes, key: str | None, address: str | None = None
@@ -103,7 +103,8 @@ class TokenAuthenticator:
         caller, record = await tokens.authenticate_digest(
             principals, digest, key, now=self.now()
         )
-        return self._admitted(principals, caller, record, address)
+        self._record_use(principals, record, address)
+        return self._limited(caller)
 
     async def _find(self, token: str | None, address: str | None) -> Caller:
         if token is None:
@@ -121,16 +122,11 @@ class TokenAuthenticator:
             )
         else:
             caller, record = await self._external(self.issuer, principals, token)
-        return self._admitted(principals, caller, record, address)
-
-    def _admitted(
-        self,
-        principals: Principals,
-        caller: Caller,
-        record: TokenRecord,
-        address: str | None,
-    ) -> Caller:
         self._record_use(principals, record, address)
+        return self._limited(caller)
+
+    def _limited(self, caller: Caller) -> Caller:
+        """Return a caller who may write only if this server writes at all."""
         return replace(caller, may_write=self.local().may_write)
 
     async def demands_token(self) -> bool:
@@ -172,27 +168,28 @@ class TokenAuthenticator:
         if not self.local().may_write:
             return
         now = self.now()
-        last = max(
-            filter(None, (record.last_used_at, self._uses.get(record.id))), default=None
-        )
-        if last is not None and now - last < _USE_WRITTEN_EVERY:
-            return
+        for last in (record.last_used_at, self._uses.get(record.id)):
+            if last is not None and now - last < _USE_WRITTEN_EVERY:
+                return
         self._uses[record.id] = now
-
-        async def write() -> None:
-            try:
-                await principals.touch_token(id=record.id, now=now, address=address)
-            except FolkloreError as error:
-                log.info("token_use_not_written", reason=error.message)
-
-        task = in_background(write(), "folklore-token-use")
+        write = _write_use(principals, record.id, address, now)
+        task = in_background(write, "folklore-token-use")
         self._writes.add(task)
         task.add_done_callback(self._writes.discard)
 
     async def close(self) -> None:
         """Wait up to two seconds for pending statements."""
-        pending = self._writes | (
-            {self._looking} if self._looking is not None else set()
-        )
+        pending: set[asyncio.Task[Any]] = {*self._writes}
+        if self._looking is not None:
+            pending.add(self._looking)
         if pending:
             await asyncio.wait(pending, timeout=2)
+
+
+async def _write_use(
+    principals: Principals, token: UUID, address: str | None, now: datetime
+) -> None:
+    try:
+        await principals.touch_token(id=token, now=now, address=address)
+    except FolkloreError as error:
+        log.info("token_use_not_written", reason=error.message)

@@ -15,10 +15,18 @@ async def describe_caller(
     """Return the caller's name, grants and end of the token, the project of the request, and the server's time."""
     caller = context.caller
     project = context.project()
+    grants: tuple[str, ...] = ()
+    if caller.access is not None:
+        grants = _grants(caller.access)
+    role = None
+    exists = False
+    if project is not None:
+        role = role_in(caller, project)
+        exists = await _exists(context, project)
     return CallerInfo(
         principal=caller.author,
         owner=caller.access is None,
-        grants=() if caller.access is None else _grants(caller.access),
+        grants=grants,
         version=__version__,
         at=context.now,
         may_write=caller.may_write,
@@ -26,24 +34,24 @@ async def describe_caller(
         expires_at=caller.expires_at,
         token=caller.token,
         namespace=project,
-        role=None if project is None else role_in(caller, project),
-        exists=project is not None and await _exists(context, project),
+        role=role,
+        exists=exists,
     )
 
 
 def _grants(access: Access) -> tuple[str, ...]:
     """Return the patterns, and the namespaces in which no pattern gives the same role, as --grant takes them."""
-    patterns = [f"{pattern.prefix}*:{pattern.role}" for pattern in access.patterns]
-    by_name = [
-        f"{grant.name}:{grant.role}"
-        for grant in access.grants
-        if all(
-            stronger(grant.role, pattern.role)
+    grants = [f"{pattern.prefix}*:{pattern.role}" for pattern in access.patterns]
+    for grant in access.grants:
+        key = names.key(grant.name)
+        roles = [
+            pattern.role
             for pattern in access.patterns
-            if names.key(grant.name).startswith(pattern.prefix)
-        )
-    ]
-    return (*patterns, *by_name)
+            if key.startswith(pattern.prefix)
+        ]
+        if all(stronger(grant.role, role) for role in roles):
+            grants.append(f"{grant.name}:{grant.role}")
+    return tuple(grants)
 
 
 async def _exists(context: RequestContext, namespace: str) -> bool:

@@ -102,9 +102,8 @@ class ConsoleSessions:
         if self.by_link_alone and not is_of_own_link:
             raise Unauthenticated("unknown", "This session is none here.", hint=_AGAIN)
         if session.token_digest is not None:
-            if session.sealed_key is None:
-                key = None
-            else:
+            key = None
+            if session.sealed_key is not None:
                 key = _masked(session.sealed_key, secret).hex()
             return await self.authenticator.caller_of_digest(
                 session.token_digest, key, address
@@ -146,9 +145,8 @@ def _require_sessions(caller: Caller) -> None:
 
 
 def _new_session(caller: Caller, secret: str, expires_at: datetime) -> NewSession:
-    if caller.access is None:
-        key = None
-    else:
+    key = None
+    if caller.access is not None:
         key = _masked(bytes.fromhex(caller.access.key), secret)
     return NewSession(_digest(secret), caller.token, key, caller.anonymous, expires_at)
 
@@ -159,9 +157,8 @@ def _digest(secret: str) -> bytes:
 
 def _masked(key: bytes, secret: str) -> bytes:
     """Seal a key by a secret, or unseal it. Each secret seals one key, so the pad is used once."""
-    return bytes(
-        one ^ other for one, other in zip(key, _derived(secret, b"key"), strict=True)
-    )
+    pad = _derived(secret, b"key")
+    return bytes(byte ^ mask for byte, mask in zip(key, pad, strict=True))
 
 
 def _derived(secret: str, purpose: bytes) -> bytes:

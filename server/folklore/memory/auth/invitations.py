@@ -46,9 +46,8 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
         )
     code = INVITATION + secrets.token_urlsafe(16)
     # No secret has the digest of random bytes: the token opens nothing before the exchange.
-    token, created, usable = await prepare_token(
-        context, request, digest=secrets.token_bytes(32)
-    )
+    prepared = await prepare_token(context, request, digest=secrets.token_bytes(32))
+    token = prepared.token
     invitation = NewInvitation(digest_of(key_of(code)), context.now + within)
     principal = await Principals(context.memory.database).create(
         token,
@@ -63,8 +62,8 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
         code,
         invitation.expires_at,
         token.expires_at,
-        tuple(created),
-        usable,
+        prepared.created_namespaces,
+        prepared.usable,
     )
 
 

@@ -63,6 +63,32 @@ class ExternalIdentity:
     issuer: str
 
 
+@dataclass(frozen=True, slots=True)
+class PreparedToken:
+    """A token that is not stored yet, the namespaces created for it, and whether requests can use it."""
+
+    token: NewToken
+    created_namespaces: tuple[str, ...]
+    usable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Grants:
+    """Name and role of each granted namespace, by the key of its name, and the grants by pattern."""
+
+    by_key: Mapping[str, tuple[str, Role]]
+    patterns: Sequence[PatternGrant]
+
+    @property
+    def namespaces(self) -> list[str]:
+        """The names of the namespaces granted by name."""
+        return [name for name, _ in self.by_key.values()]
+
+    def by_id(self, ids: Mapping[str, UUID]) -> list[tuple[UUID, Role]]:
+        """Return the roles by the ids of the namespaces, which `ids` gives by the keys of their names."""
+        return [(ids[key], role) for key, (_, role) in self.by_key.items()]
+
+
 async def create_token(
     context: RequestContext, request: CreateTokenRequest
 ) -> CreatedToken:
@@ -72,15 +98,19 @@ async def create_token(
     """
     secret = new_secret()
     digest = digest_of(key_of(secret))
-    token, created, usable = await prepare_token(
-        context, request, digest=digest, owner=request.owner
-    )
+    prepared = await prepare_token(context, request, digest=digest, owner=request.owner)
+    token = prepared.token
     principals = Principals(context.memory.database)
     principal = await principals.create(
         token, principal_id=new_id(), caller=context.caller, now=context.now
     )
     return CreatedToken(
-        token.id, principal, secret, token.expires_at, tuple(created), usable
+        token.id,
+        principal,
+        secret,
+        token.expires_at,
+        prepared.created_namespaces,
+        prepared.usable,
     )
 
 
@@ -90,10 +120,9 @@ async def prepare_token(
     *,
     digest: bytes,
     owner: bool = False,
-) -> tuple[NewToken, list[str], bool]:
+) -> PreparedToken:
     """Check what a token is to be, and create the namespaces of its grants that do not exist.
 
-    Returns the token, which is not stored yet, the names of these namespaces, and whether requests can use the token.
     Raises InvalidInput, Refused.
     """
     require_owner(context.caller)
@@ -105,41 +134,46 @@ async def prepare_token(
             'must not contain "://".',
             hint="Principals of an identity provider contain it.",
         )
-    agent = None if request.agent is None else _line(request.agent, "agent")
-    by_name, patterns = _parse_grants(request.grants, owner=owner)
-    if request.expires == NO_END:
-        expires_at = None
-    else:
+    agent = None
+    if request.agent is not None:
+        agent = _line(request.agent, "agent")
+    grants = _parse_grants(request.grants, owner=owner)
+    expires_at = None
+    if request.expires != NO_END:
         expires_at = context.now + period(request.expires, "expires")
-    home = None if request.namespace is None else names.normalise(request.namespace)
-    namespaces = [name for name, _ in by_name.values()]
-    if home is not None:
+    namespaces = grants.namespaces
+    home = None
+    if request.namespace is not None:
+        home = names.normalise(request.namespace)
         namespaces.append(home)
         if not owner:
-            _require_writer(home, by_name, patterns)
+            _require_writer(home, grants)
     ids, created = await _ensure_namespaces(context, namespaces)
-    home_id = None if home is None else ids[names.key(home)]
-    grants = [(ids[key], role) for key, (_, role) in by_name.items()]
+    home_id = None
+    if home is not None:
+        home_id = ids[names.key(home)]
     token = NewToken(
         new_id(),
         name,
         digest,
-        grants,
-        patterns,
+        grants.by_id(ids),
+        grants.patterns,
         owner,
         home_id,
         agent,
         expires_at=expires_at,
     )
-    return token, created, owner or await Principals(context.memory.database).has_role()
+    usable = owner or await Principals(context.memory.database).has_role()
+    return PreparedToken(token, tuple(created), usable)
 
 
-def _require_writer(
-    home: str, grants: Mapping[str, tuple[str, Role]], patterns: Sequence[PatternGrant]
-) -> None:
+def _require_writer(home: str, grants: _Grants) -> None:
     key = names.key(home)
-    roles = [grants[key][1]] if key in grants else []
-    roles += [pattern.role for pattern in patterns if key.startswith(pattern.prefix)]
+    roles = [
+        pattern.role for pattern in grants.patterns if key.startswith(pattern.prefix)
+    ]
+    if key in grants.by_key:
+        roles.append(grants.by_key[key][1])
     if all(role == "reader" for role in roles):
         raise InvalidInput(
             "namespace",
@@ -160,26 +194,21 @@ async def store_external_token(
     try:
         name = _line(identity.principal, "principal")
         claims = () if identity.owner else identity.grants
-        by_name, patterns = _parse_grants(claims, owner=identity.owner, strongest=True)
+        grants = _parse_grants(claims, owner=identity.owner, strongest=True)
     except InvalidInput as error:
         raise Unauthenticated(
             "untrusted", f"This access token has no grant here ({error.message})."
         ) from error
-    ids, _ = await _ensure_namespaces(
-        principal, [name for name, _ in by_name.values()], limited=True
-    )
-    grants = [(ids[name], role) for name, (_, role) in by_name.items()]
-    issuer = identity.issuer
-    end = identity.expires_at
+    ids, _ = await _ensure_namespaces(principal, grants.namespaces, limited=True)
     token = NewToken(
         new_id(),
         name,
         digest_of(key),
-        grants,
-        patterns,
+        grants.by_id(ids),
+        grants.patterns,
         identity.owner,
-        issuer=issuer,
-        expires_at=end,
+        issuer=identity.issuer,
+        expires_at=identity.expires_at,
     )
     await Principals(memory.database).create(
         token, principal_id=new_id(), caller=context.caller, now=now
@@ -192,12 +221,10 @@ async def list_tokens(
     """List tokens, without their secrets. Raises Refused, InvalidInput."""
     require_owner(context.caller, dry_run=True)
     principals = Principals(context.memory.database)
-    principal = principal_of(request.principal)
-    return tuple(
-        await principals.list_tokens(
-            now=context.now, principal=principal, every=request.all
-        )
+    tokens = await principals.list_tokens(
+        now=context.now, principal=principal_of(request.principal), every=request.all
     )
+    return tuple(tokens)
 
 
 async def revoke_tokens(
@@ -216,14 +243,13 @@ async def revoke_tokens(
     missing = set(request.ids) - {id_ for id_, _ in revoked}
     if missing or not revoked:
         if missing:
-            which = f"the id {min(missing)}"
+            problem = f"No valid token has the id {min(missing)}"
         else:
-            which = f"the principal {request.principal}"
-        others = f"; {len(revoked)} of the others were revoked" if revoked else ""
-        raise NotFound(
-            f"No valid token has {which}{others}.",
-            hint="`folklore tokens list` shows tokens.",
-        )
+            problem = f"No valid token has the principal {request.principal}"
+        if revoked:
+            problem += f"; {len(revoked)} of the others were revoked"
+        hint = "`folklore tokens list` shows tokens."
+        raise NotFound(f"{problem}.", hint=hint)
     return tuple(RevokedToken(id_, principal) for id_, principal in revoked)
 
 
@@ -239,7 +265,8 @@ async def authenticate(
         raise Unauthenticated(
             "malformed", "This is the code of an invitation, not a token.", hint=hint
         )
-    if not (form := _TOKEN.fullmatch(secret)):
+    form = _TOKEN.fullmatch(secret)
+    if form is None:
         raise Unauthenticated(
             "malformed",
             "This is not a Folklore token.",
@@ -321,9 +348,9 @@ def parse_grant(text: str) -> tuple[str, Role]:
         hint = f"Roles are {', '.join(_ROLES)}: payments:writer."
         raise InvalidInput("grant", f"{text!r} is not namespace:role.", hint=hint)
     prefix = names.prefix_of(name)
-    return f"{prefix}*" if prefix is not None else names.normalise(
-        name, field="grant"
-    ), _ROLES[role]
+    if prefix is not None:
+        return f"{prefix}*", _ROLES[role]
+    return names.normalise(name, field="grant"), _ROLES[role]
 
 
 def principal_of(name: str | None) -> str | None:
@@ -339,8 +366,8 @@ def principal_of(name: str | None) -> str | None:
 
 def _parse_grants(
     grants: Sequence[str], *, owner: bool, strongest: bool = False
-) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
-    """Return name and role of each granted namespace, by the key of its name, and the grants by pattern.
+) -> _Grants:
+    """Parse grants.
 
     With `strongest`, the strongest of several roles in one namespace holds, as the claims of an access token may give.
     """
@@ -364,14 +391,14 @@ def _parse_grants(
             "is missing: the token could read nothing.",
             hint="--grant payments:writer",
         )
-    patterns = [
-        PatternGrant(key[:-1], role)
-        for key, (_, role) in parsed.items()
-        if key.endswith("*")
-    ]
-    return {
-        key: grant for key, grant in parsed.items() if not key.endswith("*")
-    }, patterns
+    by_key = {}
+    patterns = []
+    for key, (name, role) in parsed.items():
+        if key.endswith("*"):
+            patterns.append(PatternGrant(key[:-1], role))
+        else:
+            by_key[key] = name, role
+    return _Grants(by_key, patterns)
 
 
 async def _ensure_namespaces(
@@ -385,28 +412,25 @@ async def _ensure_namespaces(
     existing = {names.key(namespace.name) for namespace in await store.find(unique)}
     created = []
     for name in unique:
-        if names.key(name) not in existing:
-            if limited:
-                await require_new_namespace(
-                    context.memory.root.namespaces, context.caller.author, context.now
-                )
-            with suppress(Conflict):  # another process created it meanwhile
-                created.append(
-                    await create_namespace(context, CreateNamespaceRequest(name=name))
-                )
-    return {
-        names.key(namespace.name): namespace.id
-        for namespace in await store.find(unique)
-    }, created
+        if names.key(name) in existing:
+            continue
+        if limited:
+            await require_new_namespace(
+                context.memory.root.namespaces, context.caller.author, context.now
+            )
+        request = CreateNamespaceRequest(name=name)
+        with suppress(Conflict):  # another process created it meanwhile
+            created.append(await create_namespace(context, request))
+    found = await store.find(unique)
+    ids = {names.key(namespace.name): namespace.id for namespace in found}
+    return ids, created
 
 
 def _line(text: str, field: str) -> str:
     line = text.strip()
-    if (
-        not 1 <= len(line) <= MAX_NAME
-        or clean(line).text != line
-        or {"\n", "\t"} & set(line)
-    ):
+    fits = 1 <= len(line) <= MAX_NAME
+    is_one_line = "\n" not in line and "\t" not in line
+    if not fits or not is_one_line or clean(line).text != line:
         raise InvalidInput(
             field, f"must be one line of 1 to {MAX_NAME} characters that can be seen."
         )
