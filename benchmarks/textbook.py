@@ -17,10 +17,11 @@ import click
 import numpy as np
 
 from benchmarks.command_line import main, print_json, print_table, track
+from benchmarks.examples import examples, search_for, spaces_of, store_sets
 from benchmarks.metrics import Sample, interval, mean, recall_at, reciprocal_rank
 from benchmarks.sets import RetrievalSet
 from benchmarks.store import Store, open_store
-from benchmarks.train_ranking import examples, search_for, spaces_of, store_sets, train
+from benchmarks.training import train
 from folklore.memory import Facts
 from folklore.memory.recall.pipeline import run_branches
 from folklore.memory.recall.rank import rank

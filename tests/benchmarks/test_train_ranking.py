@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks.train_ranking import Example, _read, train, train_cues
+from benchmarks.examples import Example, read_examples
+from benchmarks.training import train, train_cues
 from folklore.ranking import features, injection, numbers
 from folklore.ranking.trained import weights_for
 from folklore.ranking.weights import Ranking
@@ -47,7 +48,7 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
         dir="/tmp"
     ) as folder:  # no other run of pytest closes it to the user of the engine
         first, second = [
-            await _read(tmp_path, Path(folder, name), ("dense", "keyword"))
+            await read_examples(tmp_path, Path(folder, name), ("dense", "keyword"))
             for name in "12"
         ]
 
@@ -90,7 +91,7 @@ async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weig
     found: dict[str, list[Example]] = {}
     with TemporaryDirectory(dir="/tmp") as folder:
         for share in ("all", "none"):
-            found |= await _read(
+            found |= await read_examples(
                 tmp_path, Path(folder), ("dense", "keyword"), share, "prompts-dev"
             )
 
