@@ -23,7 +23,7 @@ import click
 
 from benchmarks.store import open_store
 from folklore.app import App
-from folklore.client.code.marks import marked_result
+from folklore.client.code.results import marked_result
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RankingRequest, RecallRequest

@@ -2,22 +2,45 @@
 
 import os
 import sys
+from collections.abc import Mapping
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING
 
 from folklore.client.forked import exit_code
 from folklore.client.session_start import answered
-from folklore.lazy import Lazy
 
-cli = Lazy("folklore.cli.main")  # the start of a session need not wait for it
+if TYPE_CHECKING:
+    from folklore.client.remote import Remote
 
 
 def main() -> None:
     """Run the command that the arguments name."""
-    if answered(sys.argv[1:], os.environ):
+    arguments = sys.argv[1:]
+    if answered(arguments, os.environ):
         return
-    code = exit_code(sys.argv[1:], os.environ)
+    if arguments[-1:] == ["serve"] and _is_served(arguments):
+        return
+    code = exit_code(arguments, os.environ)
     if code is None:
-        cli.main()
+        from folklore.cli.main import main as run
+
+        run()
     sys.exit(code)
+
+
+def _is_served(arguments: list[str]) -> bool:
+    from folklore.client.session import served
+    from folklore.log import configure_on_use
+
+    form = os.environ.get("FOLKLORE_LOG_FORMAT")
+    configure_on_use("warning", "json" if form == "json" else "console")
+    return served(arguments, os.environ, _package)
+
+
+async def _package(stack: AsyncExitStack, options: Mapping[str, str]) -> "Remote":
+    from folklore.cli.operate.serve import open_package
+
+    return await open_package(stack, options)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ Rooms receive the values they need, never this object.
 from __future__ import annotations
 
 import errno
-import getpass
 import ipaddress
 import json
 import os
@@ -33,6 +32,7 @@ from pydantic import (
 )
 
 from folklore.errors import ConfigInvalid, field_errors
+from folklore.machine import user_name
 from folklore.model import Demand, SecretPolicy
 
 # Moments of a session at which hooks give notes.
@@ -62,24 +62,6 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
             raise ValueError("port 0 is not allowed")
         addresses.append((host.hostname or "", host.port))
     return addresses
-
-
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches the address."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
-
-
-def _user_name() -> str:
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):  # a container's user without a name
-        return f"uid-{os.getuid()}"
 
 
 def known_home() -> Path | None:
@@ -337,7 +319,7 @@ class Settings(_Section):
     token: _Hidden = None
     namespace: _Text = None
     remote: _Text = None
-    author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
+    author: str = Field(default_factory=user_name, min_length=1, max_length=200)
     time_zone: _Text = None
     read_only: bool = False
     moments: tuple[Moment, ...] = get_args(Moment)

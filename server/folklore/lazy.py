@@ -38,7 +38,17 @@ if TYPE_CHECKING:
 
     urllib_request = request
 else:
-    certifi, click, fcntl, jinja2, numpy, structlog, subprocess, tzlocal, yaml = map(
+    (
+        certifi,
+        click,
+        fcntl,
+        jinja2,
+        numpy,
+        structlog,
+        subprocess,
+        tzlocal,
+        yaml,
+    ) = map(
         Lazy,
         (
             "certifi",

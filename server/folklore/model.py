@@ -9,6 +9,8 @@ from uuid import UUID
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, WithJsonSchema
 
+from folklore.stale import Stale as Stale
+
 JsonObject = Mapping[str, object]
 StoreStatus = Literal["stored", "duplicate", "superseded_old"]
 TagMode = Literal["any", "all"]
@@ -643,20 +645,6 @@ class Variant:
     author: str
     differs: str
     changed_by: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stale:
-    """Change of a file after a memory about it: time and commit of the first one, or of the removal if it vanished.
-
-    `moved_to` is the new path of a file that git finds renamed.
-    """
-
-    path: str
-    since: datetime
-    commit: str
-    vanished: bool = False
-    moved_to: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 from urllib.parse import SplitResult, urlsplit
 
-from folklore.config import is_loopback
+from folklore.machine import is_loopback
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from tests.servers import (
 from tests.team import called
 from tests.terminal import on_terminal
 from tests.waiting import STUCK, eventually
+from tests.wire import INITIALIZE, call, message
 
 EACH = "Each release has a name of a river."
 
@@ -324,29 +325,105 @@ def test_commands_run_in_forks_of_the_server_as_their_own_process_would(
     eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
 
-async def test_a_session_in_a_fork_outlives_the_server_and_ends_with_its_client(
-    machine: Machine,
-) -> None:
+def test_a_fork_ends_with_its_client(machine: Machine) -> None:
     machine.run("store", EACH)
-    command = [sys.executable, "-m", "folklore", "serve"]
+    eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
+    command = [sys.executable, "-m", "folklore", "store", "-"]
     for sent in (signal.SIGKILL, signal.SIGINT):
         with subprocess.Popen(
             command, env=machine.shell(), stdin=subprocess.PIPE
-        ) as session:
+        ) as waiting:
             eventually(lambda: len(own_servers(machine.home, forks=True)) == 2)
-            session.send_signal(sent)
-            assert session.wait(STUCK) in (-sent, 130)
+            waiting.send_signal(sent)
+            assert waiting.wait(STUCK) in (-sent, 130)
         eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
 
+
+async def test_a_session_outlives_the_server(machine: Machine) -> None:
+    machine.run("store", EACH)
     async with machine.session() as client:
         await client.list_tools()  # which tell what may be repeated
-        former = own_servers(machine.home, forks=True)
         os.kill(machine.process, signal.SIGKILL)
         await called(client, "memory_store", content="After the crash.")
-        assert len(former) == 2
-        assert set(former) < set(own_servers(machine.home, forks=True))
     assert sorted(machine.contents()) == ["After the crash.", EACH]
-    eventually(lambda: not set(former) & set(own_servers(machine.home, forks=True)))
+
+
+def test_a_session_imports_the_standard_library_and_small_modules_alone(
+    machine: Machine,
+) -> None:
+    program = (
+        "import atexit, sys\n"
+        "known = {*sys.modules, *sys.stdlib_module_names, 'folklore', 'tzlocal'}\n"
+        "names = lambda: {name.partition('.')[0] for name in sys.modules\n"
+        "    if not name.startswith('_sysconfigdata')} - known\n"
+        "atexit.register(lambda: print(sorted(names()), file=sys.stderr))\n"
+        "sys.argv[1:] = ['serve']\n"
+        "from folklore.__main__ import main\n"
+        "main()\n"
+    )
+    arguments = {"content": "The queue is NATS.", "paths": ["queue.py"]}
+    requests = [INITIALIZE, message("tools/list"), call("memory_store", **arguments)]
+    with subprocess.Popen(
+        [sys.executable, "-c", program],
+        env=machine.shell(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as session:
+        assert session.stdin is not None
+        assert session.stdout is not None
+        assert session.stderr is not None
+        for request in requests:
+            session.stdin.write(json.dumps(request) + "\n")
+            session.stdin.flush()
+            assert "result" in json.loads(session.stdout.readline())
+        session.stdin.close()
+        imported = session.stderr.read()
+
+    assert imported == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "stated"),
+    [
+        ("author: ada\n", "ada"),
+        ("", "bea"),
+    ],
+)
+def test_a_session_writes_under_the_name_of_its_settings(
+    machine: Machine, settings: str, stated: str
+) -> None:
+    machine.home.mkdir()
+    (machine.home / "config.yaml").write_text(settings)
+    environ = machine.shell(FOLKLORE_AUTHOR="" if settings else stated)
+    stored = call("memory_store", content="The queue is NATS.")
+    with subprocess.Popen(
+        [sys.executable, "-m", "folklore", "serve"],
+        env={name: value for name, value in environ.items() if value},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as session:
+        assert session.stdin is not None
+        assert session.stdout is not None
+        session.stdin.write(json.dumps(stored) + "\n")
+        session.stdin.flush()
+        assert "result" in json.loads(session.stdout.readline())
+        session.stdin.close()
+
+    [memory] = machine.run("list", "--json").json["memories"]
+    assert memory["author"] == stated
+
+
+def test_a_session_says_what_is_wrong_with_its_settings(machine: Machine) -> None:
+    machine.home.mkdir()
+    (machine.home / "config.yaml").write_text("retention_days: never\n")
+
+    ran = machine.run("serve", stdin="")
+
+    assert ran.code == 2
+    assert "retention_days" in ran.err
 
 
 def test_a_server_that_can_make_no_forks_serves_all_the_same(machine: Machine) -> None:
@@ -365,7 +442,7 @@ def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(
     machine.run("store", EACH)
     # the command's own fork ends after its client
     eventually(lambda: len(own_servers(machine.home, forks=True)) == 1)
-    command = [sys.executable, "-m", "folklore", "serve"]
+    command = [sys.executable, "-m", "folklore", "store", "-"]
     with subprocess.Popen(
         command, env=machine.shell(), stdin=subprocess.PIPE, stderr=subprocess.PIPE
     ) as session:
@@ -482,7 +559,7 @@ def test_every_operation_is_imported_once_the_server_has_started() -> None:
     ("arguments", "settings", "variable", "starts"),
     [
         (["recall", "rivers"], "", "", True),
-        (["serve"], "time_zone: UTC\n", "", True),
+        (["status"], "time_zone: UTC\n", "", True),
         (["recall", "--help"], "", "", False),
         (["doctor"], "", "", False),
         (["recall", "rivers"], "server: https://folklore.example\n", "", False),
@@ -838,8 +915,7 @@ async def test_a_port_that_is_taken_names_the_folklore_server_that_has_it(
 def test_the_process_that_forks_has_imported_every_command_that_it_carries_out() -> (
     None
 ):
-    commands = forked._COMMANDS - {"serve"}
-    modules = {f"cli.{_COMMANDS[name][0]}" for name in commands}
+    modules = {f"cli.{_COMMANDS[name][0]}" for name in forked._COMMANDS}
 
     assert modules - set(forkserver._MODULES) == set(), (
         "Add it to _MODULES in cli/forkserver.py, or each call imports it anew."

@@ -12,10 +12,9 @@ from folklore.text.hooks.injected import (
     OPENING,
     Quoting,
     block,
-    encoded,
     without_blocks,
 )
-from folklore.text.hooks.marks import json_text, mark_indexes
+from folklore.text.hooks.marks import encoded, json_text, mark_indexes
 from tests.linear_time import assert_linear_time
 
 PIECES = [

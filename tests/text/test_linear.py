@@ -94,7 +94,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
         tool_calls.ToolCall("PostToolUse", it, {"file_path": it, "content": it}, it).moment,
         tool_calls.ToolCall("PostToolUse", it, {"command": it}, {"stdout": it}).moment,
     ),
-    "hooks.injected.encoded": injected.encoded, "hooks.injected.without_blocks": injected.without_blocks,
+    "hooks.marks.encoded": marks.encoded, "hooks.injected.without_blocks": injected.without_blocks,
     "hooks.injected.quoting_of": lambda it: injected.quoting_of(it, it),
     "hooks.marks.neutralised": marks.neutralised, "hooks.marks.mark_indexes": marks.mark_indexes,
     "dates.byline.byline": lambda it: byline.byline(it, it, None, UTC),

@@ -8,7 +8,7 @@ import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -19,13 +19,7 @@ from folklore.client.surroundings import local_zone
 from folklore.config import Settings, load_settings
 from folklore.contract.requests import Result, Returns
 from folklore.errors import InvalidInput
-from folklore.lazy import Lazy
 from folklore.phases import phase
-
-if TYPE_CHECKING:
-    from folklore.http.server import in_process as here
-else:  # only where no server answers
-    here = Lazy("folklore.http.server.in_process")
 
 logger = log.get_logger(__name__)
 
@@ -90,7 +84,9 @@ async def operations_of(
         async with HttpClient(settings, local) as client:
             yield client
     else:
-        async with here.operations_here(settings) as client:
+        from folklore.http.server.in_process import operations_here
+
+        async with operations_here(settings) as client:
             yield client
 
 

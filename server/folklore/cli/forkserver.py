@@ -24,15 +24,12 @@ from folklore.cli.main import outcome
 from folklore.client import forked
 
 _MODULES = (
-    *(
-        "client.bridge",
-        "client.stdio",
-        "cli.daily.injected",
-        "cli.daily.read",
-        "cli.daily.stale",
-        "cli.daily.status",
-    ),
-    *("cli.daily.undo", "cli.daily.write", "client.code.bridged_code"),
+    "cli.daily.injected",
+    "cli.daily.read",
+    "cli.daily.stale",
+    "cli.daily.status",
+    "cli.daily.undo",
+    "cli.daily.write",
 )
 # In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
 _RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp")

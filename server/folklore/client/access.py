@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from urllib.parse import quote
 
 from folklore.client.connections import UserServer
-from folklore.client.credentials import normalised, read_token
 from folklore.client.project import project_namespace, working_directory
-from folklore.client.surroundings import local_zone
-from folklore.config import Settings
+from folklore.client.surroundings import SessionSettings, local_zone
 from folklore.errors import ConfigInvalid
 
 LOCAL_URL = "http://localhost"  # of the user's own server, whatever its socket is
@@ -32,12 +30,16 @@ class Access:
         return {**self.headers, "authorization": f"Bearer {self.token}"}
 
 
-def address_of(settings: Settings, local: UserServer | None) -> str:
+def address_of(settings: SessionSettings, local: UserServer | None) -> str:
     """Return the address of the `local` server of the user, or of the one that the settings name."""
-    return LOCAL_URL if local else normalised(str(settings.server))
+    if local is not None:
+        return LOCAL_URL
+    from folklore.client.credentials import normalised
+
+    return normalised(str(settings.server))
 
 
-def access_of(settings: Settings, *, anonymous: bool = False) -> Access:
+def access_of(settings: SessionSettings, *, anonymous: bool = False) -> Access:
     """Return what requests to the server of the settings carry, else those to the user's own.
 
     Raises ConfigInvalid for a text that is no token, and as read_token does.
@@ -46,7 +48,7 @@ def access_of(settings: Settings, *, anonymous: bool = False) -> Access:
     return Access(token, request_headers(settings))
 
 
-def token_for(settings: Settings) -> str | None:
+def token_for(settings: SessionSettings) -> str | None:
     """Return the token for the server: that of the settings, else the saved one.
 
     Raises ConfigInvalid for a text that is no token, and as read_token does.
@@ -54,6 +56,8 @@ def token_for(settings: Settings) -> str | None:
     if settings.token is None:
         if settings.server is None:
             return None
+        from folklore.client.credentials import read_token
+
         return read_token(settings.server, home=settings.home)
     token = settings.token.get_secret_value()
     # such as "fk_…", copied with the ellipsis
@@ -64,7 +68,7 @@ def token_for(settings: Settings) -> str | None:
     return token
 
 
-def request_headers(settings: Settings) -> dict[str, str]:
+def request_headers(settings: SessionSettings) -> dict[str, str]:
     """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
 
     The namespace is that of the settings, else the project of the working directory.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 from folklore.client.local_server import ABSENT, LocalServer, home_of
-from folklore.client.session_start import OF_ANOTHER_SERVER
+from folklore.client.session_start import has_plain_settings, leading_options
 from folklore.lazy import click
 
 # What users and assistants call many times a day, without an editor.
@@ -27,7 +27,7 @@ _DAILY = (
     "show",
     "stale",
 )
-_COMMANDS = frozenset((*_DAILY, "serve", "status", "store", "undo"))
+_COMMANDS = frozenset((*_DAILY, "status", "store", "undo"))
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
 _LOOK_SECONDS = 1.0
 HEAD_BYTES = 10  # the length of a message, as a decimal number
@@ -41,15 +41,16 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     home = home_of(environ)
     if home is None:
         return None
-    options = {"home": home}
-    if not _is_carried_out(arguments, options):
+    command, options = leading_options(arguments)
+    if not _COMMANDS.issuperset(command[:1]):
         return None
     umask = os.umask(0o077)
     os.umask(umask)
     message = json.dumps(
         {"arguments": arguments, "environment": dict(environ), "umask": umask}
     ).encode()
-    server = LocalServer(options.pop("home"), environ, **options)
+    config = options.get("config")
+    server = LocalServer(options.get("home", home), environ, config=config)
     try:
         for stream in range(3):
             # of one that is closed, the connection would get the number
@@ -85,28 +86,9 @@ def _start_early(
 ) -> None:
     """Start the server that a command is about to call, so that both import their modules at the same time."""
     asks_for_help = not {"-h", "--help"}.isdisjoint(arguments)
-    if not asks_for_help and _is_of_plain_settings(server, environ):
+    if not asks_for_help and has_plain_settings(server, environ):
         with suppress(OSError):  # the command reports it
             server.connect(_SECONDS).close()
-
-
-def _is_of_plain_settings(server: LocalServer, environ: Mapping[str, str]) -> bool:
-    """Return whether the settings surely lead a command to this server, as far as is known without reading YAML."""
-    if any(environ.get(name) for name in ("FOLKLORE_SERVER", "FOLKLORE_READ_ONLY")):
-        return False
-    lines = server.settings.splitlines()
-    return not any(line.startswith(OF_ANOTHER_SERVER) for line in lines)
-
-
-def _is_carried_out(arguments: Sequence[str], options: dict[str, str]) -> bool:
-    """Return whether forks carry out a command, and put the options before it, which `folklore install` writes."""
-    command = list(arguments)
-    while command[:1] in (["--home"], ["--config"]) and len(command) > 1:
-        options[command[0][2:]] = os.path.abspath(command[1])
-        del command[:2]
-    return _COMMANDS.issuperset(command[:1]) and (
-        command[:1] != ["serve"] or len(command) == 1
-    )
 
 
 def _shown(outcome: bytes) -> int:

@@ -17,7 +17,7 @@ from folklore import __version__, disk
 from folklore.background import in_thread
 from folklore.client.access import access_of, address_of
 from folklore.client.code.calls import prepare
-from folklore.client.code.marks import marked_result
+from folklore.client.code.results import marked_result
 from folklore.client.connections import (
     Connections,
     Content,

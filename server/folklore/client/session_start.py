@@ -18,7 +18,25 @@ _START_SECONDS = 60.0
 _REFUSALS = ("invalid_input", "not_found", "refused", "rate_limited", "unauthenticated")
 _COMMANDS = (["hook", "session-start"], ["hook", "session-start", "--json"])
 # How lines of a settings file begin that may lead a command to another server.
-OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
+_OF_ANOTHER_SERVER = (b"server", b"home", b"read_only", b"{", b"'", b'"')
+
+
+def leading_options(arguments: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return a command, and the options before it, which `folklore install` writes: --home and --config by name."""
+    command = list(arguments)
+    options = {}
+    while command[:1] in (["--home"], ["--config"]) and len(command) > 1:
+        options[command[0][2:]] = os.path.abspath(command[1])
+        del command[:2]
+    return command, options
+
+
+def has_plain_settings(server: LocalServer, environ: Mapping[str, str]) -> bool:
+    """Return whether the settings surely lead to this server, as far as is known without reading YAML."""
+    if any(environ.get(name) for name in ("FOLKLORE_SERVER", "FOLKLORE_READ_ONLY")):
+        return False
+    lines = server.settings.splitlines()
+    return not any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
 
 
 def printed(text: str, as_json: bool) -> str:
@@ -140,7 +158,7 @@ def _settings(config: str | None, home: str) -> list[bytes] | None:
         if isinstance(error, FileNotFoundError) and not config:
             return []
         return None  # the command says what is wrong with it
-    if any(line.startswith(OF_ANOTHER_SERVER) for line in lines):
+    if any(line.startswith(_OF_ANOTHER_SERVER) for line in lines):
         return None
     return lines
 

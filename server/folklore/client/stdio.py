@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from folklore.background import in_thread
-from folklore.client import forked
 from folklore.client.remote import Message
 from folklore.text.lines import LineReader, LongLine
 
@@ -41,10 +40,10 @@ async def read_lines(take: Callable[[bytes | LongLine], None]) -> None:
         lambda: _read(lambda line: loop.call_soon_threadsafe(take, line)),
         "folklore-stdin",
     )
-    parent = os.getppid()  # of a fork, its client looks after that
+    parent = os.getppid()
     while not reading.done():
         await asyncio.wait({reading}, timeout=_LOOK_SECONDS)
-        if os.getppid() != parent and not forked.client_process:
+        if os.getppid() != parent:
             return
 
 

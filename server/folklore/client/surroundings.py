@@ -5,16 +5,56 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
+from pathlib import Path
+from typing import Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.project import project_namespace, working_directory
-from folklore.config import Settings
 from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.text.dates.zones import zone_named
 
 
-def working_copy(settings: Settings) -> WorkingCopy:
+class Secret(Protocol):
+    """A text that is not to be shown."""
+
+    def get_secret_value(self) -> str:
+        """Return it."""
+
+
+class SessionSettings(Protocol):
+    """The settings that concern one session or command, and not the server that it calls."""
+
+    @property
+    def home(self) -> Path:
+        """The directory of tokens and certificates."""
+
+    @property
+    def server(self) -> str | None:
+        """The address of a team's server."""
+
+    @property
+    def token(self) -> Secret | None:
+        """The token for that server."""
+
+    @property
+    def author(self) -> str:
+        """The name of who works."""
+
+    @property
+    def namespace(self) -> str | None:
+        """The namespace of all projects, if it is not that of each."""
+
+    @property
+    def remote(self) -> str | None:
+        """The remote by which a project is named."""
+
+    @property
+    def time_zone(self) -> str | None:
+        """The time zone, if it is not that of the machine."""
+
+
+def working_copy(settings: SessionSettings) -> WorkingCopy:
     """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
     project = cache(
         lambda: project_namespace(working_directory(os.environ), settings.remote)
@@ -24,7 +64,7 @@ def working_copy(settings: Settings) -> WorkingCopy:
     )
 
 
-def local_zone(settings: Settings) -> ZoneInfo:
+def local_zone(settings: SessionSettings) -> ZoneInfo:
     """Return the time zone of who runs this process: the setting, else the machine's; UTC if its name is unknown.
 
     Raises ConfigInvalid for a setting that is no time zone.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, NotRequired, TypedDict, cast
 from uuid import UUID
@@ -17,6 +17,7 @@ from pydantic import (
     WrapValidator,
 )
 
+from folklore.contract.anchors import stale_json as stale_json
 from folklore.contract.argument_types import (
     ChangedNamespaces,
     NamespaceNames,
@@ -313,20 +314,6 @@ def updated_json(memory: Memory) -> UpdatedJson:
 def changed_json(memory: Memory) -> JsonDict:
     """Return who changed the text last, and when, unless that is its author."""
     return without_unset(**fields_of(memory, "changed_by changed_at"))
-
-
-# Digits by which a commit is recognised.
-_COMMIT = 12
-
-
-def stale_json(files: Sequence[Stale]) -> JsonDict | None:
-    """Serialize the first of the files that changed after a memory about them; `more` counts the others."""
-    if not files:
-        return None
-    value = fields_of(files[0], "path since commit vanished moved_to")
-    return without_unset(
-        **value | {"commit": files[0].commit[:_COMMIT]}, more=len(files) - 1 or None
-    )
 
 
 @dataclass(frozen=True, slots=True)

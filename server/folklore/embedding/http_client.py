@@ -20,9 +20,9 @@ from tenacity import (
     wait_random,
 )
 
-from folklore.config import is_loopback
 from folklore.errors import Unavailable
 from folklore.log import get_logger
+from folklore.machine import is_loopback
 from folklore.proxies import proxy_for
 
 log = get_logger(__name__)

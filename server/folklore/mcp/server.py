@@ -11,9 +11,10 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from folklore import __version__
-from folklore.contract.anchors import ANCHORS, Anchor, anchors_json, anchors_of
+from folklore.contract.anchors import ANCHORS, Anchor, anchors_by_id, anchors_json
 from folklore.contract.arguments import given
 from folklore.contract.hooks import HookAnswer
+from folklore.contract.memories import GetResult
 from folklore.contract.requests import Operations, Result, Returns
 from folklore.errors import FolkloreError, field_errors
 from folklore.mcp import prompts, resources
@@ -21,6 +22,7 @@ from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.spans import Spans
 from folklore.mcp.tools import TOOLS, ToolSpec, with_whole_ids
 from folklore.memory import Service
+from folklore.model import Answer
 from folklore.permissions import may_write_somewhere
 from folklore.text.hooks.marks import json_text
 
@@ -188,13 +190,22 @@ class _AnchorKeeper:
         if isinstance(result, HookAnswer):
             self._anchors |= result.anchors
         else:
-            self._anchors |= anchors_of(result)
+            self._anchors |= _anchors_of(result)
         return result
 
     @property
     def meta(self) -> dict[str, object]:
         """The part of an answer with the anchors of its memories."""
         return {ANCHORS: anchors_json(self._anchors)}
+
+
+def _anchors_of(result: object) -> dict[str, Anchor]:
+    """Return by id the code that the memories of an answer, or of a read by id, are about."""
+    if isinstance(result, Answer):
+        return anchors_by_id(item.memory for item in result.memories)
+    if isinstance(result, GetResult):
+        return anchors_by_id(item.memory for item in result.found)
+    return {}
 
 
 def _text(text: str) -> list[types.ContentBlock]:

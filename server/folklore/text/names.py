@@ -1,18 +1,23 @@
 """Names of namespaces: their rules, suggestions for unknown names, and the name that belongs to a git repository."""
 
+from __future__ import annotations
+
 import hashlib
 import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable
-from difflib import SequenceMatcher
 from heapq import nlargest
 from itertools import islice
+from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from folklore.errors import InvalidInput
 from folklore.text.arguments import is_null_word
 from folklore.text.clean import nfc
+
+if TYPE_CHECKING:
+    from difflib import SequenceMatcher
 
 MAX_LENGTH = 100
 # The namespace of a process outside any repository.
@@ -113,6 +118,8 @@ def prefix_of(pattern: str) -> str | None:
 
 def nearest(name: str, candidates: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
+    from difflib import SequenceMatcher
+
     requested = name.strip().lower()[:MAX_LENGTH]
     matcher = SequenceMatcher(b=requested, autojunk=False)
 

@@ -7,6 +7,7 @@ import os
 import socket as sockets
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import AsyncExitStack, suppress
 from functools import partial
 from importlib import import_module
@@ -23,19 +24,16 @@ from folklore.cli.context import (
     local_server,
     settings_of,
 )
-from folklore.client.access import LOCAL_URL, access_of, address_of
+from folklore.client.access import LOCAL_URL, access_of
 from folklore.client.credentials import normalised
 from folklore.client.local_server import LocalServer
-from folklore.client.surroundings import working_copy
-from folklore.config import Settings, namespace_of_file
+from folklore.config import Settings, load_settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
     from folklore import engine
-    from folklore.client import bridge, remote, stdio
-    from folklore.client.code import bridged_code
-    from folklore.client.connections import UserServer
+    from folklore.client import remote, serving
     from folklore.http.server import (
         beside as http_beside,
         in_process as here,
@@ -43,16 +41,13 @@ if TYPE_CHECKING:
         serve as http_serve,
     )
 else:  # one process needs few of them
-    bridge, remote, stdio = map(
-        Lazy,
-        ("folklore.client.bridge", "folklore.client.remote", "folklore.client.stdio"),
-    )
+    remote = Lazy("folklore.client.remote")
+    serving = Lazy("folklore.client.serving")
     engine = Lazy("folklore.engine")
     http_beside = Lazy("folklore.http.server.beside")
     http_local = Lazy("folklore.http.server.local")
     http_serve = Lazy("folklore.http.server.serve")
     here = Lazy("folklore.http.server.in_process")
-    bridged_code = Lazy("folklore.client.code.bridged_code")
 
 
 @click.command()
@@ -128,7 +123,7 @@ def _serve_stdio(ctx: click.Context, read_only: bool | None, own: bool) -> None:
         )
     local = None if own else local_server(ctx, settings)
     if local is not None or settings.server is not None:
-        asyncio.run(_serve_bridge(settings, local))
+        asyncio.run(serving.serve(settings, local, partial(_packaged, settings)))
     else:
         asyncio.run(_serve_own(settings))
 
@@ -186,17 +181,6 @@ def _start_forks(server: LocalServer) -> None:
         forkserver.start(Path(server.forks_path), Path(server.log))
 
 
-async def _serve_bridge(settings: Settings, local: UserServer | None) -> None:
-    peer = remote.Remote(
-        address_of(settings, local), lambda: access_of(settings), settings.home, local
-    )
-    peer.prepare()
-    code = bridged_code.BridgedCode(working_copy(settings))
-    async with AsyncExitStack() as stack:
-        packaged = partial(_packaged, settings, stack)
-        await bridge.Bridge(peer, stdio.claim_stdout(), packaged, code).run()
-
-
 async def _packaged(settings: Settings, stack: AsyncExitStack) -> remote.Remote:
     """Open a server of this package for what it knows without a database, until the end of the stack.
 
@@ -213,9 +197,19 @@ async def _packaged(settings: Settings, stack: AsyncExitStack) -> remote.Remote:
     )
 
 
+async def open_package(
+    stack: AsyncExitStack, options: Mapping[str, str]
+) -> remote.Remote:
+    """Open what the package knows, as for a bridge, for a session with these options (client/session.py)."""
+    config = options.get("config")
+    path = None if config is None else Path(config)
+    settings = load_settings(path, home=options.get("home"))
+    return await _packaged(settings, stack)
+
+
 async def _serve_own(settings: Settings) -> None:
     async with here.in_process(App(settings)) as server:
-        await _serve_bridge(settings, server)
+        await serving.serve(settings, server, partial(_packaged, settings))
 
 
 def _serve_http(

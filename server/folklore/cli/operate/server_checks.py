@@ -19,10 +19,11 @@ from folklore.client.assistants.plugin import installation
 from folklore.client.credentials import normalised
 from folklore.client.http_client import HttpClient, Reply
 from folklore.client.project import fork_advice, working_directory
-from folklore.config import Settings, is_loopback
+from folklore.config import Settings
 from folklore.contract.health import Check, ChecksRequest
 from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import FolkloreError, Unavailable
+from folklore.machine import is_loopback
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 

@@ -33,10 +33,11 @@ from folklore.client.credentials import (
     save_token,
 )
 from folklore.client.http_client import HttpClient, NotCarriedOut
-from folklore.config import Settings, is_loopback
+from folklore.config import Settings
 from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership
 from folklore.contract.token_secrets import digest_of, key_of, new_secret
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
+from folklore.machine import is_loopback
 from folklore.model import Role
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time

@@ -7,8 +7,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from folklore.client.code.calls import tied_json
 from folklore.client.code.marks import marked_answer, marked_text
+from folklore.client.code.tied import tied_json
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.contract.anchors import ANCHORS, Anchor, read_anchors
 from folklore.text.hooks.marks import json_text

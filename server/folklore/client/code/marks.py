@@ -1,67 +1,28 @@
 """Marks on memories whose files changed since: put into the JSON of results, by the process that has the working copy.
 
-A result is that of an operation, as the API gives it, or that of a tool or a resource, which a server sends with the
-anchors of its memories.
+A result is that of a tool or a resource, which a server sends with the anchors of its memories; that of an operation is
+read by client/code/results.py. Imports the standard library and small modules alone, as a session does.
 """
 
 import json
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from folklore.client.code.working_copy import WorkingCopy
-from folklore.contract.anchors import Anchor, read_anchors
+from folklore.contract.anchors import Anchor, stale_json
 from folklore.contract.compact import JsonDict
-from folklore.contract.hooks import HookRequest
-from folklore.contract.memories import GetRequest, ListRequest, stale_json
-from folklore.contract.recall import RecallRequest, SearchRequest
-from folklore.model import Memory, Stale
-from folklore.text.hooks.injected import encoded
+from folklore.stale import Stale
+from folklore.text.hooks.marks import encoded
 
-# The field with the memories in the result of an operation.
-_FIELDS: Mapping[type, str] = {
-    RecallRequest: "memories",
-    SearchRequest: "memories",
-    ListRequest: "memories",
-    GetRequest: "found",
-}
 _ID_DIGITS = 8  # of an id, as notes show it
-
-
-def holds_memories(request: object) -> bool:
-    """Return whether the result of a request can have marks."""
-    return type(request) in _FIELDS or isinstance(request, HookRequest)
-
-
-async def marked_result(copy: WorkingCopy, request: object, result: Any) -> Any:
-    """Return the JSON of an operation's result with marks."""
-    if isinstance(request, HookRequest):
-        return await marked_hook(copy, result, read_anchors(result.get("anchors")))
-    field = _FIELDS.get(type(request))
-    if field is None:
-        return result
-    anchors = {}
-    for index, entry in enumerate(result[field]):
-        if entry["memory"].get("paths"):
-            anchors[str(index)] = Anchor.of(_memory().validate_python(entry["memory"]))
-    stale = await _stale(copy, anchors)
-    if not stale:
-        return result
-    entries = list(result[field])
-    for key, files in stale.items():
-        mark = _files().dump_python(files, mode="json")
-        entries[int(key)] = _with(entries[int(key)], mark)
-    return {**result, field: entries}
 
 
 async def marked_answer(
     copy: WorkingCopy, value: JsonDict, anchors: Mapping[str, Anchor]
 ) -> JsonDict:
     """Return the compact JSON of an answer, or of one memory, with marks."""
-    stale = await _stale(copy, anchors)
+    stale = await stale_files(copy, anchors)
     if not stale:
         return value
     memories = value.get("memories")
@@ -75,7 +36,7 @@ async def marked_hook(
     copy: WorkingCopy, value: Any, anchors: Mapping[str, Anchor]
 ) -> Any:
     """Return the answer to a hook, whatever JSON it is, with marks in its notes."""
-    stale = await _stale(copy, anchors)
+    stale = await stale_files(copy, anchors)
     if not stale:
         return value
     notes = [(_note(id_), _mark_of_note(files[0])) for id_, files in stale.items()]
@@ -96,7 +57,7 @@ async def marked_text(
     return json.dumps(marked, ensure_ascii=False)
 
 
-async def _stale(
+async def stale_files(
     copy: WorkingCopy, anchors: Mapping[str, Anchor]
 ) -> dict[str, tuple[Stale, ...]]:
     """Return the files that changed, of those memories that have any."""
@@ -117,10 +78,11 @@ async def _stale(
 def _marked_memory(memory: Any, stale: Mapping[str, tuple[Stale, ...]]) -> Any:
     if not isinstance(memory, dict):
         return memory
-    return _with(memory, stale_json(stale.get(str(memory.get("id")), ())))
+    return with_mark(memory, stale_json(stale.get(str(memory.get("id")), ())))
 
 
-def _with(entry: JsonDict, mark: object) -> JsonDict:
+def with_mark(entry: JsonDict, mark: object) -> JsonDict:
+    """Return a memory with a mark, if there is one."""
     if not mark:
         return entry
     return {**entry, "stale": mark}
@@ -148,13 +110,3 @@ def _note(id_: str) -> re.Pattern[str]:
     return re.compile(
         rf"^(- \[{re.escape(digits)}, [^,\]]+)(?:, verify)?", re.MULTILINE
     )
-
-
-@cache
-def _files() -> TypeAdapter[tuple[Stale, ...]]:
-    return TypeAdapter(tuple[Stale, ...])
-
-
-@cache
-def _memory() -> TypeAdapter[Memory]:
-    return TypeAdapter(Memory)

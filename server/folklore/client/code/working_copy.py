@@ -25,7 +25,7 @@ from time import monotonic
 from folklore.background import in_thread
 from folklore.client.code.git import Change, Git, GitFailed
 from folklore.contract.anchors import Anchor
-from folklore.model import Stale
+from folklore.stale import Stale
 from folklore.text.names import former, key
 from folklore.text.paths import ROOT, is_inside, plain_path
 

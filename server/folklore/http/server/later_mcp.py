@@ -109,19 +109,23 @@ class LaterMcp:
         await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
-                is_for_sessions = self._network.admits is not Admits.TOKENS
-                if is_for_sessions and not self._app.brief:
-                    await asyncio.to_thread(memory.import_all)
                 self._streamable = await asyncio.to_thread(self._application)
-                gc.freeze()  # what is imported is no garbage
                 router = self._streamable.router
                 async with router.lifespan_context(self._streamable):
                     self._imported.set()
+                    await self._import_all()
                     await ended
             finally:
                 self._imported.set()
         for task in tasks:
             task.cancel()
+
+    async def _import_all(self) -> None:
+        """Import what the first calls would: the lists of a session need not wait for it."""
+        is_for_sessions = self._network.admits is not Admits.TOKENS
+        if is_for_sessions and not self._app.brief:
+            await asyncio.to_thread(memory.import_all)
+        gc.freeze()  # what is imported is no garbage
 
     async def _started(self) -> None:
         with suppress(FolkloreError):  # the requests report it

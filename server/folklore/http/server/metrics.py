@@ -27,13 +27,13 @@ from starlette.types import Scope
 from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
-from folklore.config import is_loopback
 from folklore.disk import free_space
 from folklore.errors import FolkloreError, Refused
 from folklore.http.current_caller import current_caller
 from folklore.http.error_responses import failure
 from folklore.http.server.peers import FORWARDED
 from folklore.log import get_logger
+from folklore.machine import is_loopback
 from folklore.memory import CallMetrics
 from folklore.model import Answer
 

@@ -24,7 +24,7 @@ from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
 from folklore.client.credentials import save_token
-from folklore.config import Settings, expanded, is_loopback
+from folklore.config import Settings, expanded
 from folklore.contract.people import CreateTokenRequest
 from folklore.errors import ConfigInvalid
 from folklore.http.limits import Limits
@@ -33,6 +33,7 @@ from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.peers import is_told
 from folklore.lazy import Lazy
 from folklore.log import configure, get_logger
+from folklore.machine import is_loopback
 
 if TYPE_CHECKING:
     from folklore.http import server_context

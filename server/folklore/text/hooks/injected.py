@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from folklore.text.clean import clean
-from folklore.text.hooks.marks import neutralised
+from folklore.text.hooks.marks import encoded
 from folklore.text.query.question import QuestionWords, plain
 
 OPENING = "<folklore-notes>"
@@ -21,11 +20,6 @@ _COMPARED = 20_000
 def block(heading: str, notes: Sequence[str]) -> str:
     """Return the text to inject: a heading and the notes, between marks by which it is found again."""
     return "\n".join([OPENING, *map(encoded, (heading, *notes)), CLOSING])
-
-
-def encoded(text: str) -> str:
-    """Return a text in one line in which nothing reads as a mark, ours or another's. Takes its own result as it is."""
-    return neutralised(" ".join(clean(text).text.split()))
 
 
 def without_blocks(text: str) -> str:

@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from itertools import islice
 
+from folklore.text.clean import clean
+
 # The bracket that begins a mark, and those that look like it; what ends one.
 _ANGLE = re.compile(
     "[<\uff1c\ufe64\u2039\u3008\u27e8\u2329\u276c\u276e\u2770\u02c2\u1438]"
@@ -46,6 +48,11 @@ _MOST = 40
 # A sign that no text should hold. It stands before a character that is escaped when the text is JSON.
 _SIGN = "\ufdd0"
 _AFTER_SIGN = re.compile(f"{_SIGN}(.)")
+
+
+def encoded(text: str) -> str:
+    """Return a text in one line in which nothing reads as a mark, ours or another's. Takes its own result as it is."""
+    return neutralised(" ".join(clean(text).text.split()))
 
 
 def neutralised(line: str) -> str:

@@ -1,0 +1,31 @@
+"""A bridge on the standard streams of this process, for `folklore serve`."""
+
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from functools import partial
+
+from folklore.client.access import access_of, address_of
+from folklore.client.bridge import Bridge
+from folklore.client.code.bridged_code import BridgedCode
+from folklore.client.connections import UserServer
+from folklore.client.remote import Remote
+from folklore.client.stdio import claim_stdout
+from folklore.client.surroundings import SessionSettings, working_copy
+
+
+async def serve(
+    settings: SessionSettings,
+    local: UserServer | None,
+    open_package: Callable[[AsyncExitStack], Awaitable[Remote]],
+) -> None:
+    """Pass messages on to the `local` server, else to that of the settings, until standard input ends.
+
+    `open_package` opens a server of this package until the end of the stack.
+    """
+    url = address_of(settings, local)
+    remote = Remote(url, lambda: access_of(settings), settings.home, local)
+    remote.prepare()
+    code = BridgedCode(working_copy(settings))
+    async with AsyncExitStack() as stack:
+        packaged = partial(open_package, stack)
+        await Bridge(remote, claim_stdout(), packaged, code).run()
