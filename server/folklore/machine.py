@@ -1,7 +1,6 @@
 """What this machine tells of itself: the name of its user, and which addresses are its own."""
 
 import getpass
-import ipaddress
 import os
 
 
@@ -17,6 +16,8 @@ def is_loopback(host: str) -> bool:
     """Return True if only this machine reaches the address."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
+    import ipaddress
+
     try:
         address = ipaddress.ip_address(host.strip("[]"))
     except ValueError:

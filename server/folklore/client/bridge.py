@@ -11,6 +11,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable
+from functools import cached_property
 from typing import Any, Protocol
 from uuid import uuid4
 
@@ -78,7 +79,7 @@ class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
     `packaged` opens a server of this package, for the handshake and the lists while
-    the `remote` one is away. `code` is what this machine knows of the client's working copy.
+    the `remote` one is away. `code` returns what this machine knows of the client's working copy.
     """
 
     def __init__(
@@ -86,16 +87,20 @@ class Bridge:
         remote: Remote,
         write: Callable[[Message], None],
         packaged: Callable[[], Awaitable[Remote]],
-        code: Code | None = None,
+        code: Callable[[], Code],
     ) -> None:
         self._remote = remote
-        self._code = code
+        self._read_code = code
         self._write = write
         self._packaged = packaged
         self._session = uuid4().hex
         self._calls: dict[str | int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_AT_ONCE)
         self._negotiated: str | None = None
+
+    @cached_property
+    def _code(self) -> Code:
+        return self._read_code()
 
     async def run(self) -> None:
         """Answer the lines of standard input until it ends."""
@@ -181,7 +186,7 @@ class Bridge:
         if method == "initialize" and isinstance(negotiated, str):
             self._negotiated = negotiated
         # The server has no working copy of the repository: what only this machine knows is added to each result.
-        if method in _ABOUT_MEMORIES and self._code is not None:
+        if method in _ABOUT_MEMORIES:
             return {**answer, "result": await self._code.answered(result)}
         return answer
 
@@ -196,7 +201,7 @@ class Bridge:
 
     async def _tied(self, request: Message) -> Message:
         """Return a request with what only this machine knows: the files and the commit that memories are about."""
-        if self._code is None or request["method"] not in _ABOUT_MEMORIES:
+        if request["method"] not in _ABOUT_MEMORIES:
             return request
         if not isinstance(request.get("params", {}), dict):
             return request  # the server says what is wrong with it

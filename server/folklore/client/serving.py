@@ -1,16 +1,21 @@
 """A bridge on the standard streams of this process, for `folklore serve`."""
 
+from __future__ import annotations
+
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from functools import partial
+from typing import TYPE_CHECKING
 
 from folklore.client.access import access_of, address_of
 from folklore.client.bridge import Bridge
-from folklore.client.code.bridged_code import BridgedCode
 from folklore.client.connections import UserServer
 from folklore.client.remote import Remote
 from folklore.client.stdio import claim_stdout
-from folklore.client.surroundings import SessionSettings, working_copy
+from folklore.client.surroundings import SessionSettings
+
+if TYPE_CHECKING:
+    from folklore.client.code.bridged_code import BridgedCode
 
 
 async def serve(
@@ -25,7 +30,15 @@ async def serve(
     url = address_of(settings, local)
     remote = Remote(url, lambda: access_of(settings), settings.home, local)
     remote.prepare()
-    code = BridgedCode(working_copy(settings))
     async with AsyncExitStack() as stack:
         packaged = partial(open_package, stack)
+        code = partial(_code, settings)
         await Bridge(remote, claim_stdout(), packaged, code).run()
+
+
+def _code(settings: SessionSettings) -> BridgedCode:
+    # no list needs it
+    from folklore.client.code.bridged_code import BridgedCode
+    from folklore.client.surroundings import working_copy
+
+    return BridgedCode(working_copy(settings))

@@ -6,13 +6,15 @@ import os
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.project import project_namespace, working_directory
 from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.text.dates.zones import zone_named
+
+if TYPE_CHECKING:
+    from folklore.client.code.working_copy import WorkingCopy
 
 
 class Secret(Protocol):
@@ -56,6 +58,8 @@ class SessionSettings(Protocol):
 
 def working_copy(settings: SessionSettings) -> WorkingCopy:
     """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
+    from folklore.client.code.working_copy import WorkingCopy
+
     project = cache(
         lambda: project_namespace(working_directory(os.environ), settings.remote)
     )
