@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -26,17 +26,23 @@ from folklore.cli.output import (
 from folklore.cli.screen import paint, print_line
 from folklore.contract.compact import Format
 from folklore.contract.ids import short
-from folklore.contract.memories import record_json
+from folklore.contract.memories import MemoryDetails, record_json
 from folklore.contract.recall import answer_json
-from folklore.model import DEFAULT_KIND, FIELDS, VISIBLE
+from folklore.model import (
+    DEFAULT_KIND,
+    FIELDS,
+    VISIBLE,
+    Answer,
+    Memory,
+    Recalled,
+    Revision,
+    Stale,
+    Variant,
+)
 from folklore.text.dates.byline import byline
 from folklore.text.dates.distance import absolute_time
 from folklore.text.dates.zones import in_zone
 from folklore.text.difference import Part, changed_lines
-
-if TYPE_CHECKING:
-    from folklore.contract.memories import MemoryDetails
-    from folklore.model import Answer, Memory, Recalled, Revision, Stale, Variant
 
 _LINES_SHOWN = 8
 _TEXT_WIDTH = 120  # columns of a text that are easy to read

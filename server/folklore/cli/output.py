@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, tzinfo
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import click
@@ -13,13 +13,11 @@ import click
 from folklore.cli import screen
 from folklore.cli.screen import paint as paint, print_line as print_line
 from folklore.contract.compact import beginning
+from folklore.contract.health import Check
 from folklore.contract.ids import short
+from folklore.model import Memory
 from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.dates.zones import in_zone
-
-if TYPE_CHECKING:
-    from folklore.contract.health import Check
-    from folklore.model import Memory
 
 INDENT = "    "
 FIELD_WIDTH = 20

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
+from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import Value, made
 from folklore.db.sql_loader import statement
 
 # a server on stdio imports stores before it may take the time to import a driver
-if TYPE_CHECKING:
-    from folklore.db.database import Database, Plans, Row, Session
-
 T = TypeVar("T")
 K = TypeVar("K")
 

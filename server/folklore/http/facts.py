@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import TYPE_CHECKING
 
 from folklore import memory
+from folklore.app import App
 from folklore.errors import DatabaseUnavailable, InvalidInput
 from folklore.http.current_caller import current_caller
 from folklore.http.requested import (
@@ -24,18 +24,14 @@ from folklore.memory import Facts
 from folklore.model import Caller
 from folklore.permissions import default_namespace, granted_names, role_in
 
-if TYPE_CHECKING:
-    from folklore.app import App
-    from folklore.memory import ConsoleSessions, TokenAuthenticator
-
 
 @dataclass(frozen=True, slots=True)
 class Callers:
     """Who calls, by what the listener of a request asks for. What is answered to others, the middleware knows."""
 
     app: App
-    authenticator: Callable[[], TokenAuthenticator]
-    sessions: Callable[[], ConsoleSessions]
+    authenticator: Callable[[], memory.TokenAuthenticator]
+    sessions: Callable[[], memory.ConsoleSessions]
 
     def this_user(self) -> Caller:
         """Return the user of this process, under the name that the request states: only for the user's own socket."""

@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from folklore import memory
 from folklore.app import App
@@ -18,9 +17,6 @@ from folklore.http.requested import current_listener
 from folklore.memory import Denial, DenialLog, Memory, Service, TokenWatch
 from folklore.model import Caller
 
-if TYPE_CHECKING:
-    from folklore.memory import Issuer, TokenAuthenticator
-
 
 @dataclass(frozen=True)
 class ServerContext:
@@ -30,14 +26,14 @@ class ServerContext:
     service: Service
     denials: DenialLog
     watch: TokenWatch
-    issuer: Issuer | None
+    issuer: memory.Issuer | None
     check_without_token: Callable[[], None]
 
     @classmethod
     def of(
         cls,
         app: App,
-        issuer: Issuer | None = None,
+        issuer: memory.Issuer | None = None,
         check_without_token: Callable[[], None] = lambda: None,
         own_namespace: str | None = None,
     ) -> ServerContext:
@@ -77,7 +73,7 @@ class ServerContext:
         return cls(app, service, denials, watch, issuer, check_without_token)
 
     @cached_property
-    def authenticator(self) -> TokenAuthenticator:
+    def authenticator(self) -> memory.TokenAuthenticator:
         """What finds the caller of a token."""
         return memory.TokenAuthenticator(
             self.app.memory,

@@ -6,15 +6,13 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from folklore.backup import Store
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory import MemoryContext
 from folklore.model import Caller
-
-if TYPE_CHECKING:
-    from folklore.backup import Store
 
 # The author of everything the jobs write.
 AUTHOR = Caller("folklore", agent="jobs")

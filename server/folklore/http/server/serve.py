@@ -31,19 +31,13 @@ from folklore.http.limits import Limits
 from folklore.http.listener import by_token
 from folklore.http.server.connections import ConnectionGuard
 from folklore.http.server.peers import is_told
-from folklore.lazy import Lazy
 from folklore.log import configure, get_logger
 from folklore.machine import is_loopback
 
 if TYPE_CHECKING:
-    from folklore.http import server_context
-    from folklore.http.server import app as http_app, in_process as here, metrics
     from folklore.http.server.app import OwnSide
-else:  # the user's server, which is waited for, needs none of them
-    server_context = Lazy("folklore.http.server_context")
-    metrics = Lazy("folklore.http.server.metrics")
-    http_app = Lazy("folklore.http.server.app")
-    here = Lazy("folklore.http.server.in_process")
+
+# The user's server uses parts of this module, and is waited for: functions import what it does not need.
 
 log = get_logger(__name__)
 
@@ -128,8 +122,10 @@ def run(
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
+    from folklore.http.server.metrics import shared_folder
+
     with ExitStack() as stack:
-        stack.enter_context(metrics.shared_folder(settings.http.workers))
+        stack.enter_context(shared_folder(settings.http.workers))
         beside = None
         if user_server is not None:
             console_url = public_url or _from_here(url)
@@ -322,12 +318,14 @@ def _application(
         threading.Thread(
             target=_end_with, args=(parent,), name="folklore-parent", daemon=True
         ).start()
+    from folklore.http.server.app import build_app
+
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(is_no_cancellation)
     app = App(settings)
     network = by_token(host, settings.http.allowed_hosts, open_to_all=open_to_all)
     own = None if beside is None else beside(app)
-    return http_app.build_app(app, network, limits, own=own, on_shutdown=exit_in_time)
+    return build_app(app, network, limits, own=own, on_shutdown=exit_in_time)
 
 
 def _end_with(parent: Any) -> None:
@@ -372,9 +370,11 @@ def _needs_token(settings: Settings) -> bool:
     if settings.http.authentication == "always" or settings.oauth.issuer is not None:
         return True
 
+    from folklore.http.server_context import ServerContext
+
     async def demanded() -> bool:
         async with running(settings) as app:
-            context = server_context.ServerContext.of(app)
+            context = ServerContext.of(app)
             return await context.authenticator.demands_token()
 
     return asyncio.run(demanded())
@@ -393,9 +393,11 @@ def _make_token(settings: Settings, url: str) -> None:
             " user of this machine.",
         )
 
+    from folklore.http.server.in_process import operations_here
+
     async def made() -> str:
         request = CreateTokenRequest(name=settings.author, owner=True, expires="never")
-        async with here.operations_here(settings) as operations:
+        async with operations_here(settings) as operations:
             return (await operations.call(request)).secret
 
     path = save_token(url, asyncio.run(made()), home=settings.home)

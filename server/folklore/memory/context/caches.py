@@ -6,19 +6,16 @@ from collections import deque
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
+from folklore.db.stores.recall_rows import Indexed
+from folklore.db.stores.recall_words import Analysed
 from folklore.model import Answer, Draft, Recalled, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
-
-if TYPE_CHECKING:  # imports numpy
-    from folklore.db.stores.recall_rows import Indexed
-    from folklore.db.stores.recall_words import Analysed
 
 _SECONDS = 60.0
 _SCOPES = 64
