@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import subprocess
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import pytest
 
 from folklore.cli.main import outcome
+from tests import forks
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class CommandLine:
     def process(self, *arguments: object, stdin: bytes = b"", **more: str) -> Ran:
         """Run as a process of its own."""
         done = subprocess.run(
-            [sys.executable, "-m", "folklore", *map(str, arguments)],
+            [*forks.command(), *map(str, arguments)],
             input=stdin,
             capture_output=True,
             timeout=60,

@@ -23,6 +23,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.http.listener import by_token
 from folklore.http.server.app import build_app
+from tests import forks
 
 # Imported by every Python at its start: whatever the process tries to reach beyond this machine is refused and noted.
 WATCHMAN = """
@@ -101,10 +102,16 @@ def watched(folder: Path, **settings: str) -> Watched:
     )
 
 
-def on_stdio(server: Watched, *arguments: str) -> StdioServerParameters:
+def on_stdio(
+    server: Watched, *arguments: str, alone: bool = False
+) -> StdioServerParameters:
+    """How a client starts a server on stdio; `alone`: as a process of its own from the beginning."""
+    program, *beginning = (
+        [sys.executable, "-m", "folklore"] if alone else forks.command()
+    )
     return StdioServerParameters(
-        command=sys.executable,
-        args=["-m", "folklore", *arguments, "serve"],
+        command=program,
+        args=[*beginning, *arguments, "serve"],
         env=dict(server.environment),
     )
 
@@ -152,19 +159,22 @@ async def on_http(
     module: str = "folklore",
     python: str = sys.executable,
     port: int | None = None,
+    alone: bool = False,
 ) -> AsyncIterator[HttpServer]:
     """A server on a free port that answers already; over TLS if `trusting` says whose certificate is right.
 
-    `module` is what `python` runs as `folklore`.
+    `module` is what `python` runs as `folklore`. Of a server that is `alone`, `process` is the server itself and not
+    one that stands for a fork (tests/forks.py).
     """
+    program = [python, "-m", module]
+    if (python, module, alone) == (sys.executable, "folklore", False):
+        program = forks.command()
     port = port or free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
             *(
-                python,
-                "-m",
-                module,
+                *program,
                 "serve",
                 "--http",
                 "--host",

@@ -7,11 +7,12 @@ import re
 import select
 import struct
 import subprocess
-import sys
 import termios
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+from tests import forks
 
 # The line about work that takes long, and the spaces that erase it.
 _WAITING = re.compile(r"\r[^\n]*\r(?!\n)")
@@ -56,7 +57,7 @@ def on_terminal(
         if name not in ("NO_COLOR", "COLUMNS", "LINES")
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "folklore", *map(str, arguments)],
+        [*forks.command(), *map(str, arguments)],
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,

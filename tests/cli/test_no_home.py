@@ -5,12 +5,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 
+from tests import forks
 from tests.commands import Ran
 from tests.doorway import Doorway
 
@@ -30,13 +31,19 @@ def folder() -> Iterator[Path]:
 
 
 def run(folder: Path, *arguments: str, **environment: str) -> Ran:
-    """Run a command in a folder of its own, as a user of whom nothing is known but the id."""
+    """Run a command in a fork, in a folder of its own, as a user of whom nothing is known but the id."""
+    return carried_out(forks.command(), folder, *arguments, **environment)
+
+
+def carried_out(
+    program: Sequence[str], folder: Path, *arguments: str, **environment: str
+) -> Ran:
     os.chown(folder, USER, USER)
     kept = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
     done = subprocess.run(
         [
             *("setpriv", f"--reuid={USER}", f"--regid={USER}", "--clear-groups"),
-            *(sys.executable, "-P", "-m", "folklore", *arguments),
+            *(*program, *arguments),
         ],
         input=b"{}",
         capture_output=True,
@@ -102,8 +109,13 @@ async def test_with_a_home_of_ours_and_a_database_everything_works(
         "FOLKLORE_OWN": "1",
     }
 
+    # A fork has modules of which this user might not read the files.
+    program = [sys.executable, "-P", "-m", "folklore"]
+
     async def ran(*arguments: str) -> Ran:
-        return await asyncio.to_thread(run, folder, *arguments, **settings)
+        return await asyncio.to_thread(
+            carried_out, program, folder, *arguments, **settings
+        )
 
     stored = await ran("store", "The tide gate opens at noon.")
     found = await ran("recall", "when does the gate open")

@@ -9,7 +9,6 @@ import re
 import shlex
 import ssl
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -39,7 +38,7 @@ from folklore.contract.token_secrets import digest_of, key_of, with_checksum
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.http.server import health
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
-from tests import ROOT
+from tests import ROOT, forks
 from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line
 from tests.memory.auth.test_isolation import as_role, enter, tokens_of
@@ -85,7 +84,7 @@ class Machine:
 
     def _run(self, arguments: list[str], at: Path, environment: dict[str, str]) -> Ran:
         if self.processes:
-            command = [sys.executable, "-m", "folklore", *arguments]
+            command = [*forks.command(), *arguments]
             done = subprocess.run(
                 command,
                 capture_output=True,

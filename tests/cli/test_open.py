@@ -6,7 +6,6 @@ import asyncio
 import json
 import os
 import re
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from urllib.request import url2pathname
 import httpx
 import pytest
 
+from tests import forks
 from tests.commands import Ran
 from tests.servers import Watched, on_http, own_servers_ended, watched
 from tests.stranger import Sent, as_nobody, needs_root
@@ -40,7 +40,7 @@ class Machine:
 
     async def open(self, *arguments: str) -> Ran:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "folklore", "open", *arguments),
+            *(*forks.command(), "open", *arguments),
             env=dict(self.server.environment),
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,

@@ -26,6 +26,7 @@ from folklore.client import forked, local_server as local
 from folklore.client.local_server import LocalServer
 from folklore.memory import operations
 from folklore.text.names import former
+from tests import forks
 from tests.commands import Ran
 from tests.servers import (
     Watched,
@@ -61,7 +62,7 @@ class Machine:
         stdin: str | None = None,
         **more: str,
     ) -> Ran:
-        command = [sys.executable, "-m", "folklore", *arguments]
+        command = [*forks.command(), *arguments]
         shell = self.shell(**more)
         done = subprocess.run(
             command,
@@ -82,7 +83,7 @@ class Machine:
 
     def session(self, **more: str) -> Client:
         started = Watched(self.shell(**more), self.server.notes)
-        return Client(on_stdio(started), read_timeout_seconds=STUCK)
+        return Client(on_stdio(started, alone=True), read_timeout_seconds=STUCK)
 
     @property
     def local(self) -> LocalServer:
@@ -764,7 +765,7 @@ async def test_sessions_and_commands_use_the_server_that_serves_http(
     subprocess.run(["git", "init", "-q", str(repository)], check=True)
     # The server's own namespace, notes, is not that of a session in another repository.
     async with (
-        on_http(machine.server) as http,
+        on_http(machine.server, alone=True) as http,
         machine.session(FOLKLORE_NAMESPACE="") as session,
     ):
         stored = await asyncio.to_thread(machine.run, "store", EACH)
@@ -817,7 +818,7 @@ async def test_serving_http_takes_over_from_the_server_that_runs(
         serving = Watched(
             machine.shell(FOLKLORE_HTTP__WORKERS=workers), machine.server.notes
         )
-        async with on_http(serving, port=port) as http:
+        async with on_http(serving, port=port, alone=True) as http:
             await asyncio.to_thread(eventually, lambda: not own_servers(machine.home))
             found = await called(
                 session, "memory_recall", query="what names a release?"
@@ -837,7 +838,7 @@ async def test_serving_http_takes_over_from_the_server_that_runs(
 async def test_servers_and_commands_that_start_at_once_leave_one_server(
     machine: Machine,
 ) -> None:
-    async with on_http(machine.server) as http:
+    async with on_http(machine.server, alone=True) as http:
         pass
     for number in range(3):
         works = [
@@ -845,7 +846,7 @@ async def test_servers_and_commands_that_start_at_once_leave_one_server(
             for n in range(3)
         ]
         begun = [asyncio.create_task(work) for work in works]
-        async with on_http(machine.server) as http:
+        async with on_http(machine.server, alone=True) as http:
             ran = await asyncio.gather(*begun)
             assert [(done.code, done.err) for done in ran] == [(0, "")] * 3
             await asyncio.to_thread(
@@ -861,7 +862,7 @@ async def test_a_server_of_http_that_does_not_answer_is_left_and_not_killed(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(local, "_STUCK_SECONDS", 0.5)
-    async with on_http(machine.server) as http:
+    async with on_http(machine.server, alone=True) as http:
         await asyncio.to_thread(machine.run, "store", EACH)
         await asyncio.to_thread(
             eventually, lambda: machine.local.pid() == http.process.pid
@@ -882,7 +883,7 @@ async def test_a_server_of_http_that_does_not_answer_is_left_and_not_killed(
 async def test_a_server_of_http_whose_socket_was_removed_makes_room_for_another(
     machine: Machine,
 ) -> None:
-    async with on_http(machine.server) as http:
+    async with on_http(machine.server, alone=True) as http:
         await asyncio.to_thread(machine.run, "store", EACH)
         Path(machine.local.path).unlink()
 
@@ -893,7 +894,7 @@ async def test_a_server_of_http_whose_socket_was_removed_makes_room_for_another(
 async def test_a_port_that_is_taken_names_the_folklore_server_that_has_it(
     machine: Machine, tmp_path: Path
 ) -> None:
-    async with on_http(machine.server) as http:
+    async with on_http(machine.server, alone=True) as http:
         await asyncio.to_thread(
             eventually, lambda: machine.local.pid() == http.process.pid
         )

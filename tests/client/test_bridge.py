@@ -22,6 +22,7 @@ from folklore.client.bridge import REPEATABLE
 from folklore.client.credentials import save_token
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
+from tests import forks
 from tests.certificates import issued
 from tests.client.assistants.test_credentials import keyring  # noqa: F401 - the fixture
 from tests.gate import Gate, gate
@@ -77,9 +78,12 @@ async def member(team: Team, folder: Path, name: str, *grants: str) -> Watched:
 def bridged(
     machine: Watched, url: str, cwd: Path | None = None, **options: Any
 ) -> Client:
-    arguments = ["-m", "folklore", "--server", url, "serve"]
+    program, *beginning = forks.command()
     started = StdioServerParameters(
-        command=sys.executable, args=arguments, env=dict(machine.environment), cwd=cwd
+        command=program,
+        args=[*beginning, "--server", url, "serve"],
+        env=dict(machine.environment),
+        cwd=cwd,
     )
     return Client(started, read_timeout_seconds=STUCK, **options)
 

@@ -422,7 +422,9 @@ async def test_a_thousand_abandoned_connections_stop_neither_calls_nor_the_end(
         head("POST", "/mcp", "Content-Length: 90000") + b"x" * 80_000,
         posted(message("tools/list")) * 4,  # and reads nothing
     ]
-    async with on_http(watched(tmp_path, database_url=database_url)) as server:
+    async with on_http(
+        watched(tmp_path, database_url=database_url), alone=True
+    ) as server:
         await calls(server, 5)
         before = resident(server.process.pid)
         async with AsyncExitStack() as stack:

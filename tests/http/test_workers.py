@@ -26,7 +26,7 @@ async def server(
     settings = watched(
         tmp_path_factory.mktemp("workers"), database_url=address, http__workers="2"
     )
-    async with on_http(settings) as running:
+    async with on_http(settings, alone=True) as running:
         await serving(running, 2)
         yield running
         assert settings.attempts() == ""
@@ -139,7 +139,8 @@ async def test_all_end_at_a_signal_and_leave_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(
-        watched(tmp_path, database_url=database_url, http__workers="2")
+        watched(tmp_path, database_url=database_url, http__workers="2"),
+        alone=True,
     ) as server:
         async with Client(f"{server.url}/mcp") as client:
             stored = await client.call_tool("memory_store", {"content": "acknowledged"})
@@ -163,7 +164,8 @@ async def test_workers_end_when_their_parent_is_killed(
     database_url: str, tmp_path: Path
 ) -> None:
     async with on_http(
-        watched(tmp_path, database_url=database_url, http__workers="2")
+        watched(tmp_path, database_url=database_url, http__workers="2"),
+        alone=True,
     ) as server:
         left = await serving(server, 2)
         await server.end(signal.SIGKILL)

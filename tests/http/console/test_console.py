@@ -316,7 +316,7 @@ async def test_nothing_of_the_pages_is_loaded_before_the_first_visit(
         settings, environment={**settings.environment, "PYTHONPROFILEIMPORTTIME": "1"}
     )
     async with (
-        on_http(settings) as running,
+        on_http(settings, alone=True) as running,
         httpx.AsyncClient(base_url=running.url) as client,
     ):
         assert (await client.post("/api/status", json={})).status_code == 200
@@ -337,7 +337,8 @@ async def test_a_server_on_stdio_imports_none_of_it(
         replace(
             settings,
             environment={**settings.environment, "PYTHONPROFILEIMPORTTIME": "1"},
-        )
+        ),
+        alone=True,
     )
     imported = tmp_path / "imported"
     with imported.open("w", encoding="utf-8") as errors:
@@ -348,7 +349,12 @@ async def test_a_server_on_stdio_imports_none_of_it(
     assert "asyncpg" in log
     assert not [
         name
-        for name in ("folklore.http", "jinja2", "prometheus_client", "structlog")
+        for name in (
+            "folklore.http.console.pages",
+            "jinja2",
+            "prometheus_client",
+            "structlog",
+        )
         if name in log
     ]
 

@@ -478,7 +478,7 @@ async def workers(
 ) -> AsyncIterator[Team]:
     """A server of two workers."""
     async with on_http(
-        watched(tmp_path, database_url=database_url, http__workers="2")
+        watched(tmp_path, database_url=database_url, http__workers="2"), alone=True
     ) as running:
         yield Team(running, library)
         assert not running.crashes()
