@@ -18,17 +18,16 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "memory_recall": {"query": "deploys"},
     "search_keywords": {"query": "deploys"},
     "memory_get": {"ids": ["ID"]},
-    "memory_list": {},
     "memory_update": {"id": "ID", "kind": "decision"},
     "memory_forget": {"ids": ["ID"]},
     "memory_relate": {"relations": [{"from": "ID", "to": "OTHER"}]},
-    "memory_status": {},
 }
 NOTHING = ["", "  ", "null", " None", "undefined", "NULL", None]
 
 
 def arguments_of(tool: str, ids: Mapping[str, str]) -> dict[str, Any]:
-    return {name: _with_ids(value, ids) for name, value in NEEDED[tool].items()}
+    needed = NEEDED.get(tool, {})
+    return {name: _with_ids(value, ids) for name, value in needed.items()}
 
 
 def _with_ids(value: Any, ids: Mapping[str, str]) -> Any:

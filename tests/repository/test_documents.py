@@ -44,6 +44,20 @@ written_documents = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.parametrize("document", ["CONTRIBUTING.md", "AGENTS.md"])
+def test_the_files_that_a_change_is_made_in_exist(document: str) -> None:
+    text = (ROOT / document).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w./-]+(?:/|\.(?:py|sql|yaml|json|md)))`", text))
+    folders = [ROOT, ROOT / "server" / "folklore", ROOT / "import" / "folklore_import"]
+
+    missing = [
+        name
+        for name in sorted(named - {"db/migrations/NNNN_name.sql"})
+        if not any((folder / name).exists() for folder in folders)
+    ]
+    assert missing == []
+
+
 def commands(text: str) -> list[str]:
     """Return the lines of the code blocks for a shell."""
     blocks = re.findall(r"```(?:sh|bash|console)\n(.*?)```", text, re.DOTALL)
