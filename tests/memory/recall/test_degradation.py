@@ -69,7 +69,7 @@ async def test_a_recall_answers_while_the_table_of_a_branch_is_locked(
         "the cat of the office" if asked_before else "warm", filters=filters
     )
     if not asked_before:
-        keeper.library.statistics.pieces.clear()
+        keeper.library.statistics.tokens.clear()
 
     async with locked(connection, table):
         answer = await keeper.recall("the cat of the office", filters=filters)

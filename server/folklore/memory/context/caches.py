@@ -21,7 +21,7 @@ _SECONDS = 60.0
 _SCOPES = 64
 # Words of fresh memories are packed at most once in so many seconds.
 _PACKED_EVERY = 10.0
-_PIECES = 20_000
+_TOKENS = 20_000
 
 # Texts, and their greatest length: a longer one would delay the answer.
 _TEXTS = 2_000
@@ -37,13 +37,13 @@ _QUESTIONS = 16
 _RESULTS = 10
 _KEPT = timedelta(minutes=30)
 
-# A piece of a question, and the languages in which it is read.
-ReadPiece = tuple[tuple[str, ...], str]
+# A token of a question, and the languages in which it is read.
+ReadToken = tuple[tuple[str, ...], str]
 
 
 @dataclass(frozen=True, slots=True)
 class StatisticsCache:
-    """Lexemes of pieces of questions, which depend on nothing else, and for a minute what searches of vectors need.
+    """Lexemes of tokens of questions, which depend on nothing else, and for a minute what searches of vectors need.
 
     `totals` are the memories of recent scopes. `vectors` has, by scope and model, about how many vectors the HNSW index
     has and how many of them are in scope.
@@ -52,8 +52,8 @@ class StatisticsCache:
     packed: TTLCache[str, bool] = field(
         default_factory=lambda: TTLCache(1, _PACKED_EVERY)
     )
-    pieces: LRUCache[ReadPiece, Sequence[Analysed]] = field(
-        default_factory=lambda: LRUCache(_PIECES)
+    tokens: LRUCache[ReadToken, Sequence[Analysed]] = field(
+        default_factory=lambda: LRUCache(_TOKENS)
     )
     totals: TTLCache[object, int] = field(
         default_factory=lambda: TTLCache(_SCOPES, _SECONDS)

@@ -30,31 +30,39 @@ from folklore.text.query.question import without_contractions
 
 # A question that reads the words of so many fresh memories has them packed.
 _FRESH = 1_000
+_BYTES_OF_ID = 16
 
 
-async def read_pieces(
+async def read_tokens(
     memory: MemoryContext,
     statements: RecallStatements,
     scope: Scope,
-    pieces: Sequence[str],
+    tokens: Sequence[str],
     languages: Sequence[str],
     *,
     terms: Sequence[str] = (),
     budget: int = Ranking().postings_budget,
 ) -> tuple[dict[str, Sequence[Analysed]], ScopeWords]:
-    """Return the lexemes of pieces of a question, and them and other `terms` in scope. One statement."""
-    cache = memory.statistics.pieces
+    """Return the lexemes of tokens of a question, and them and other `terms` in scope. One statement."""
+    cache = memory.statistics.tokens
     read_as = tuple(languages)
-    analysed = {
-        piece: found
-        for piece in pieces
-        if (found := cache.get((read_as, piece))) is not None
-    }
-    unknown = [piece for piece in dict.fromkeys(pieces) if piece not in analysed]
-    known = {item.lexeme for found in analysed.values() for item in found}
-    words = await statements.words(scope, unknown, [*known, *terms], languages, budget)
-    for piece, found in zip(unknown, words.analysed, strict=True):
-        analysed[piece] = cache[read_as, piece] = found
+    analysed: dict[str, Sequence[Analysed]] = {}
+    unknown: list[str] = []
+    lexemes: set[str] = set()
+    for token in dict.fromkeys(tokens):
+        cached = cache.get((read_as, token))
+        if cached is None:
+            unknown.append(token)
+        else:
+            analysed[token] = cached
+            lexemes.update(item.lexeme for item in cached)
+
+    words = await statements.words(
+        scope, unknown, [*lexemes, *terms], languages, budget
+    )
+    for token, read in zip(unknown, words.analysed, strict=True):
+        cache[read_as, token] = read
+        analysed[token] = read
     return analysed, words
 
 
@@ -63,58 +71,64 @@ async def read_words(
 ) -> tuple[Bm25, ScopeWords]:
     """Return the weighted words of a question, and them in scope. One statement."""
     terms = date_terms(search.query.bag)
-    typed = search.pieces
     ranking = search.ranking
-    pieces = [without_contractions(piece) for piece in typed]
-    pieces = pieces if any(pieces) else list(typed)
+    tokens = [without_contractions(token) for token in search.tokens]
+    if not any(tokens):
+        tokens = list(search.tokens)
     # Of the question's own language too: in others its function words are words that few memories hold.
-    languages = sorted(filter(None, {*search.languages, detect(" ".join(typed))}))
+    own_language = detect(" ".join(search.tokens))
+    languages = sorted(filter(None, {*search.languages, own_language}))
     with stage("recall.words"):
-        analysed, words = await read_pieces(
+        analysed, words = await read_tokens(
             memory,
             statements,
             search.scope,
-            pieces,
+            tokens,
             languages,
             terms=list(terms),
             budget=ranking.postings_budget,
         )
     memory.statistics.totals[search.scope.key] = words.corpus.total
-    if len(words.fresh_ids) > 16 * _FRESH and "packed" not in memory.statistics.packed:
-        memory.statistics.packed["packed"] = True
-        memory.go_on(_pack(PostingStore(memory.root.database)))
-    functions = _function_words(pieces, analysed, languages)
-    others = {
-        place: analysed[piece]
-        for place, piece in enumerate(pieces)
-        if piece not in functions
-    }
+    _pack_if_many(memory, words)
+
+    function_words = _function_words(tokens, analysed, languages)
+    others = {}
+    for position, token in enumerate(tokens):
+        if token not in function_words:
+            others[position] = analysed[token]
     former = search.scope.filters.as_of is not None
     query = lexemes_of(others, words, terms, several=len(languages) > 1, former=former)
     if not query.documents:
-        query = replace(
-            query,
-            functions=tuple(dict.fromkeys(chain.from_iterable(functions.values()))),
-        )
+        lexemes = dict.fromkeys(chain.from_iterable(function_words.values()))
+        query = replace(query, functions=tuple(lexemes))
     return weighted_words(query, ranking, terms), words
+
+
+def _pack_if_many(memory: MemoryContext, words: ScopeWords) -> None:
+    """Pack the words of fresh memories after the answer, if a question had to read many of them."""
+    is_many = len(words.fresh_ids) > _BYTES_OF_ID * _FRESH
+    if is_many and "packed" not in memory.statistics.packed:
+        memory.statistics.packed["packed"] = True
+        memory.go_on(_pack(PostingStore(memory.root.database)))
 
 
 async def _pack(postings: PostingStore) -> None:
     with suppress(FolkloreError):  # the job tries again
-        for namespace in (await postings.due())[0]:
+        namespaces, *_ = await postings.due()
+        for namespace in namespaces:
             while await postings.pack(namespace):
                 pass
 
 
 def lexemes_of(
-    pieces: Mapping[int, Sequence[Analysed]],
+    tokens: Mapping[int, Sequence[Analysed]],
     words: ScopeWords,
     terms: Iterable[str],
     *,
     several: bool,
     former: bool,
 ) -> QueryStatistics:
-    """Return the lexemes of pieces by their places, and other terms, with their document frequencies.
+    """Return the lexemes of tokens by position, and other terms, with their document frequencies.
 
     A word may have several lexemes: of each language, with and without accents, and as it is spelled, which is how tags
     are kept. One of them is its stem, and counts the documents of the others: with `several` languages that which most
@@ -122,16 +136,17 @@ def lexemes_of(
     them so; with `former`, for a question about an earlier time, always.
     """
     # The keys of a dictionary without values are a set that keeps its order.
-    places: dict[str, dict[int, None]] = {}
-    forms: dict[str, dict[str, None]] = {}
+    positions: dict[str, dict[int, None]] = {}
+    cue_forms: dict[str, dict[str, None]] = {}
     stem_of: dict[str, str] = {}
 
     def preference(item: Analysed) -> tuple[int, str]:
         most_first = -words.documents(item.lexeme) if several else 0
         return most_first, item.lexeme
 
-    for place, analysed in pieces.items():
+    for position, analysed in tokens.items():
         ordered = sorted(analysed, key=preference)
+        # A token such as a-b has several words, each at an index of its own with a stem.
         stem_at: dict[int, str] = {}
         for item in ordered:
             if item.kind == "word":
@@ -144,21 +159,21 @@ def lexemes_of(
                 is_stem = stem_at.get(item.position) == item.lexeme
                 is_counted = is_stem or item.kind == "compound"
             if is_counted:
-                places.setdefault(item.lexeme, {})[place] = None
+                positions.setdefault(item.lexeme, {})[position] = None
 
         for item in analysed:
             stem = stem_at.get(item.position)
             if stem is not None:
-                # Of the stems that two pieces have for one lexeme, the first by the alphabet.
+                # Of the stems that two tokens have for one lexeme, the first by the alphabet.
                 stem_of[item.lexeme] = min(stem_of.get(item.lexeme, stem), stem)
             is_name = item.kind in ("compound", "joined")
             word = item.lexeme if is_name else stem
             if word is not None:
-                forms.setdefault(word, {})[in_cues(item.lexeme)] = None
+                cue_forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
-        statistics_of([*places, *terms], stem_of, words, former=former),
-        places=places,
-        cues=held_in_cues(forms, words, former=former),
+        statistics_of([*positions, *terms], stem_of, words, former=former),
+        places=positions,
+        cues=held_in_cues(cue_forms, words, former=former),
     )
 
 
@@ -166,13 +181,13 @@ def held_in_cues(
     forms: Mapping[str, Iterable[str]], words: ScopeWords, *, former: bool
 ) -> dict[str, CueForms]:
     """Return the words that cues hold; with `former` all, which former cues may hold."""
-    held: dict[str, CueForms] = {}
+    in_scope: dict[str, CueForms] = {}
     for word, lexemes in forms.items():
         documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
-        found = [lexeme for lexeme, count in documents.items() if count or former]
-        if found:
-            held[word] = CueForms(found, max(documents.values()))
-    return held
+        held = [lexeme for lexeme, count in documents.items() if count or former]
+        if held:
+            in_scope[word] = CueForms(held, max(documents.values()))
+    return in_scope
 
 
 def statistics_of(
@@ -183,58 +198,57 @@ def statistics_of(
     With `former`, words that no text holds now count one document: a former text may hold them.
     """
     documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
-    further = [
-        word
-        for word in stems
-        if word not in documents and (former or words.documents(word))
-    ]
-    for word in further:
-        documents[stems[word]] += words.documents_without(word, stems[word])
+    further: dict[str, str] = {}
+    for word, stem in stems.items():
+        if word not in documents and (former or words.documents(word)):
+            further[word] = stem
+    for word, stem in further.items():
+        documents[stem] += words.documents_without(word, stem)
     if former:
         documents = {lexeme: max(count, 1) for lexeme, count in documents.items()}
-    return QueryStatistics(
-        documents, words.corpus, stems={word: stems[word] for word in further}
-    )
+    return QueryStatistics(documents, words.corpus, stems=further)
 
 
-def rarities(query: QueryStatistics, pieces: int) -> list[float]:
-    """Return the rarity among the memories of each piece of a question: that of its rarest lexeme."""
-    rarest = [0.0] * pieces
-    for lexeme, places in query.places.items():
-        rarity = inverse_document_frequency(
-            query.documents.get(lexeme, 0), query.corpus.total
-        )
-        for place in places:
-            rarest[place] = max(rarest[place], rarity)
+def rarities(query: QueryStatistics, tokens: int) -> list[float]:
+    """Return the rarity among the memories of each token of a question: that of its rarest lexeme."""
+    rarest = [0.0] * tokens
+    for lexeme, positions in query.places.items():
+        documents = query.documents.get(lexeme, 0)
+        rarity = inverse_document_frequency(documents, query.corpus.total)
+        for position in positions:
+            rarest[position] = max(rarest[position], rarity)
     return rarest
 
 
 def _function_words(
-    pieces: Sequence[str],
+    tokens: Sequence[str],
     analysed: Mapping[str, Sequence[Analysed]],
     languages: Sequence[str],
 ) -> dict[str, Sequence[str]]:
-    """Return the pieces that are function words in the language of the question, each with its words after '='.
+    """Return the tokens that are function words in the language of the question, each with its words after '='.
 
-    It is the language in which most pieces are. Elsewhere they may be words that few memories hold: English `war` is a
-    function word in German, and `the` is rare in German memories.
+    It is the language in which most tokens are function words. Elsewhere they may be words that few memories hold:
+    English `war` is a function word in German, and `the` is rare in German memories.
     """
-    spoken = {
-        piece: _languages_of(items, languages) for piece, items in analysed.items()
-    }
-    counts = Counter(chain.from_iterable(spoken[piece] for piece in pieces))
-    main = {
-        language for language, count in counts.items() if count == max(counts.values())
-    }
-    return {
-        piece: [f"={item.lexeme}" for item in items if item.kind == "spelled"]
-        for piece, items in analysed.items()
-        if not main.isdisjoint(spoken[piece])
-    }
+    languages_of = {}
+    for token, items in analysed.items():
+        languages_of[token] = _languages_as_function_word(items, languages)
+    counts = Counter(chain.from_iterable(languages_of[token] for token in tokens))
+    most = max(counts.values(), default=0)
+    main = {language for language, count in counts.items() if count == most}
+
+    function_words: dict[str, Sequence[str]] = {}
+    for token, items in analysed.items():
+        if not main.isdisjoint(languages_of[token]):
+            spelled = [item for item in items if item.kind == "spelled"]
+            function_words[token] = [f"={item.lexeme}" for item in spelled]
+    return function_words
 
 
-def _languages_of(analysed: Sequence[Analysed], languages: Sequence[str]) -> set[str]:
-    """Return the languages in which a piece has function words alone."""
+def _languages_as_function_word(
+    analysed: Sequence[Analysed], languages: Sequence[str]
+) -> set[str]:
+    """Return the languages in which a token has function words alone."""
     kinds = {item.kind for item in analysed}
     if "spelled" not in kinds or "compound" in kinds:
         return set()
@@ -246,41 +260,48 @@ def weighted_words(
 ) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
     corpus = query.corpus
-    # their frequencies are unknown; they are all that the question asks for
     if query.functions:
+        # Their frequencies are unknown, and they are all that the question asks for.
         rarest = inverse_document_frequency(0, corpus.total)
         weights = dict.fromkeys(query.functions, rarest)
         return Bm25(weights, rarest * len(weights), query, K1, B)
+
     weights = lexeme_weights(
         query.documents, total=corpus.total, budget=ranking.postings_budget
     )
-    weights |= {
-        term: weights[term] * share for term, share in terms.items() if term in weights
-    }
-    # A word counts as often as the question has it.
-    for lexeme, places in query.places.items():
+    for term, share in terms.items():
+        if term in weights:
+            weights[term] *= share
+    for lexeme in query.places:
         if lexeme in weights:
-            weights[lexeme] *= len(places)
-    weights |= {
-        word: weights[stem] for word, stem in query.stems.items() if stem in weights
-    }
-    # All words count, held by a memory or not, without the date terms.
-    total_weight = sum(
-        inverse_document_frequency(count, corpus.total)
-        * len(query.places.get(lexeme, " "))
-        for lexeme, count in query.documents.items()
-        if not lexeme.startswith("@")
-    )
-    cues = {
-        lexeme: CueWeight(forms.lexemes, _cue_weight(lexeme, forms, query))
-        for lexeme, forms in query.cues.items()
-    }
-    return Bm25(weights, total_weight, query, K1, B, cues)
+            weights[lexeme] *= _occurrences(lexeme, query)
+    for word, stem in query.stems.items():
+        if stem in weights:
+            weights[word] = weights[stem]
+    cues = {}
+    for lexeme, forms in query.cues.items():
+        weight = _cue_weight(lexeme, forms, query)
+        cues[lexeme] = CueWeight(forms.lexemes, weight)
+    return Bm25(weights, _total_weight(query), query, K1, B, cues)
+
+
+def _occurrences(lexeme: str, query: QueryStatistics) -> int:
+    """Return how often the question has a lexeme, which then counts as often; one of an expression has no position."""
+    return len(query.places.get(lexeme, ())) or 1
+
+
+def _total_weight(query: QueryStatistics) -> float:
+    """Return the weight of all words, held by a memory or not, without the date terms."""
+    total = 0.0
+    for lexeme, documents in query.documents.items():
+        if not lexeme.startswith("@"):
+            rarity = inverse_document_frequency(documents, query.corpus.total)
+            total += rarity * _occurrences(lexeme, query)
+    return total
 
 
 def _cue_weight(lexeme: str, forms: CueForms, query: QueryStatistics) -> float:
     """Return the weight of a word in cues: no more than in the content, however few memories have cues."""
     documents = max(forms.documents, query.documents.get(lexeme, 0))
     rarity = inverse_document_frequency(documents, max(query.corpus.total, documents))
-    occurrences = len(query.places.get(lexeme, ())) or 1
-    return CUE_WORDS * rarity * occurrences
+    return CUE_WORDS * rarity * _occurrences(lexeme, query)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 
 from folklore.db.stores.recall import visits
-from folklore.db.stores.recall_rows import DenseQuery
+from folklore.db.stores.recall_rows import DenseQuery, Indexed, Scope
 from folklore.embedding import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.lazy import NDArray, numpy as np
@@ -33,30 +33,43 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
         model = await embedder.model()
         vector = await _vector(search, embedder, model)
         # A model may give unrelated texts a cosine far above 0.
-        if embedder.weighs_words:
-            unrelated = 0.0
-        else:
+        unrelated = 0.0
+        if not embedder.weighs_words:
             unrelated = max(float(vector @ await embedder.probe()), 0.0)
-        cache = memory.statistics
-        statements = memory.statements
         fetched = search.ranking.fetch(search.wanted)
-        if (sizes := cache.vectors.get((scope.key, model.id))) is None:
-            indexed = await statements.indexed(model.id)
-            extent = await statements.extent(scope, model.id) if indexed.vectors else 0
-            sizes = indexed, extent
-            cache.vectors[scope.key, model.id] = sizes
-        indexed, extent = sizes
+        indexed, in_scope = await _indexed(memory, scope, model)
         query = DenseQuery(
-            model.id,
-            vector,
-            visits(indexed.vectors, extent, fetched),
-            cache.totals.get(scope.key),
-            indexed.of_cues,
+            model=model.id,
+            vector=vector,
+            visited=visits(indexed.vectors, in_scope, fetched),
+            total=memory.statistics.totals.get(scope.key),
+            cues_indexed=indexed.of_cues,
         )
         if not vector.any():
             return BranchResult(model=model, vector=query)
-        hits = await statements.dense(scope, query, fetched)
-    return BranchResult(hits, (perf_counter() - started) * 1e3, model, query, unrelated)
+        hits = await memory.statements.dense(scope, query, fetched)
+    return BranchResult(
+        hits=hits,
+        milliseconds=(perf_counter() - started) * 1e3,
+        model=model,
+        vector=query,
+        unrelated=unrelated,
+    )
+
+
+async def _indexed(
+    memory: MemoryContext, scope: Scope, model: Model
+) -> tuple[Indexed, int]:
+    """Return the size of the index of a model, and about how many of its vectors are in scope; kept for a minute."""
+    sizes = memory.statistics.vectors.get((scope.key, model.id))
+    if sizes is None:
+        indexed = await memory.statements.indexed(model.id)
+        in_scope = 0
+        if indexed.vectors:
+            in_scope = await memory.statements.extent(scope, model.id)
+        sizes = (indexed, in_scope)
+        memory.statistics.vectors[scope.key, model.id] = sizes
+    return sizes
 
 
 async def _vector(
@@ -69,7 +82,7 @@ async def _vector(
     embedding = search.question.embedding
     named = search.question.embedding_model
     if embedding is None:
-        return await embedder.embed_question(search.pieces, [1.0] * len(search.pieces))
+        return await embedder.embed_question(search.tokens, [1.0] * len(search.tokens))
     hint = "Embed the question with that model, or leave embedding out."
     if named not in (None, model.name):
         raise InvalidInput(

@@ -42,11 +42,12 @@ def project_of(
         return None
     project = names.normalise(question.project)
     key = names.key(project)
-    if key == names.DEFAULT and all(
-        space.empty for space in namespaces if names.key(space.name) == key
-    ):
+    own = [space for space in namespaces if names.key(space.name) == key]
+    if key == names.DEFAULT and all(space.empty for space in own):
         return None
-    return None if role_in(caller, project) is None else project
+    if role_in(caller, project) is None:
+        return None
+    return project
 
 
 @lru_cache(16)  # lists of namespaces
@@ -70,11 +71,12 @@ def divided(namespaces: Listed, project: str | None) -> tuple[Listed, Listed]:
 
 def asked_elsewhere(question: Question) -> Question:
     """Return a question of a project as the other namespaces are asked it: for its few best results."""
-    ranking = replace(question.ranking, expand=(), least_fetched=_FETCHED)
+    budget = question.ranking.postings_budget
     if not question.literal:  # which is compared by the share of its words
-        ranking = replace(
-            ranking, postings_budget=min(ranking.postings_budget, _POSTINGS)
-        )
+        budget = min(budget, _POSTINGS)
+    ranking = replace(
+        question.ranking, expand=(), least_fetched=_FETCHED, postings_budget=budget
+    )
     return replace(
         question,
         limit=_AT_MOST,
@@ -105,39 +107,50 @@ async def with_elsewhere(
         )
     if isinstance(elsewhere, BaseException):
         raise elsewhere
-    fits = _fits(elsewhere)
+    best = max(_fits(elsewhere).values(), default=0.0)
     needed = _needed(home)
     question = home.search.question
-    best = max(fits.values(), default=0.0)
-    others = (await page(memory, elsewhere)).memories if best >= needed else ()
-    better = [
-        replace(result, elsewhere=True)
-        for result in others
-        if fits[result.memory.id] >= needed
-    ]
     additions, limit, max_tokens = within_room(
-        question, better, len(home.scores), home.search.query.bag
+        question,
+        await _better(memory, elsewhere, needed),
+        len(home.scores),
+        home.search.query.bag,
     )
     question = replace(question, limit=limit, max_tokens=max_tokens)
-    answer = await page(
-        memory, replace(home, search=replace(home.search, question=question))
-    )
+    search = replace(home.search, question=question)
+    answer = await page(memory, replace(home, search=search))
+
     spaces = elsewhere.search.namespaces
-    figures = {
-        "namespaces": len(spaces),
-        "best": round(best, 3),
-        "needed": round(needed, 3),
-    }
+    explain = answer.explain
+    if explain:
+        figures = {
+            "namespaces": len(spaces),
+            "best": round(best, 3),
+            "needed": round(needed, 3),
+        }
+        explain = {**explain, "elsewhere": figures}
+    found_elsewhere = elsewhere.retrieval.counts(item.memory.id for item in additions)
     return replace(
         answer,
         memories=(*answer.memories, *additions),
         searched=answer.searched + spaces.names,
         degraded=tuple(dict.fromkeys((*answer.degraded, *elsewhere.degraded))),
         note=_note(answer, additions, question, len(spaces)),
-        explain=answer.explain and {**answer.explain, "elsewhere": figures},
-        found_by=Counter(answer.found_by)
-        + Counter(elsewhere.retrieval.counts(result.memory.id for result in additions)),
+        explain=explain,
+        found_by=Counter(answer.found_by) + Counter(found_elsewhere),
     )
+
+
+async def _better(
+    memory: MemoryContext, elsewhere: RankedList, needed: float
+) -> list[Recalled]:
+    """Return the results from elsewhere that fit at least as well as is needed."""
+    fits = _fits(elsewhere)
+    if max(fits.values(), default=0.0) < needed:
+        return []
+    results = (await page(memory, elsewhere)).memories
+    better = [result for result in results if fits[result.memory.id] >= needed]
+    return [replace(result, elsewhere=True) for result in better]
 
 
 def _note(
@@ -156,11 +169,10 @@ def _fits(ranked: RankedList) -> Mapping[UUID, float]:
 
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
-    fits = (
-        ranked.retrieval.coverage()
-        if ranked.search.question.literal
-        else ranked.confidence
-    )
+    if ranked.search.question.literal:
+        fits: Mapping[UUID, float] = ranked.retrieval.coverage()
+    else:
+        fits = ranked.confidence
     return {id_: fits.get(id_, 1.0) for id_ in ranked.scores}
 
 
@@ -178,14 +190,13 @@ def within_room(
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
-    They take at most half of both, and the places that `count` results of the project leave. The limit is at least 1.
+    They take at most half of both, and the room that `count` results of the project leave. The limit is at least 1.
     """
     limit = question.limit
     tokens = question.max_tokens
-    places = min(_AT_MOST, max(limit // 2, limit - count))
-    results_within, _ = within_budget(
-        results[:places], None if tokens is None else tokens // 2, query
-    )
-    if tokens is not None and results_within:
-        tokens = max(tokens - sum(map(result_tokens, results_within)), 1)
-    return results_within, max(limit - len(results_within), 1), tokens
+    most = min(_AT_MOST, max(limit // 2, limit - count))
+    budget = None if tokens is None else tokens // 2
+    additions, _ = within_budget(results[:most], budget, query)
+    if tokens is not None and additions:
+        tokens = max(tokens - sum(map(result_tokens, additions)), 1)
+    return additions, max(limit - len(additions), 1), tokens

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import islice
 from time import perf_counter
 
-from folklore.db.rows import in_cues as cue_form
+from folklore.db.rows import in_cues
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import (
     NOTHING,
@@ -70,10 +70,10 @@ async def read_terms(memory: MemoryContext, search: Search) -> Search:
         if any(term.negated for term in query.terms):
             raise
         return search
-    lexemes = [
-        _alternatives(term, [form for form in forms if form.term == place])
-        for place, term in enumerate(query.terms)
-    ]
+    lexemes = []
+    for index, term in enumerate(query.terms):
+        of_term = [form for form in forms if form.term == index]
+        lexemes.append(_alternatives(term, of_term))
     filters = replace(search.scope.filters, negations=to_negations(query, lexemes))
     scope = replace(search.scope, filters=filters)
     return replace(
@@ -92,16 +92,14 @@ async def _expression(
     if not search.tsquery:
         return NOTHING, None
     # Memories that hold a term are preferred for it. Postings do not contain sources.
-    terms = search.query.terms
     ranking = search.ranking
-    forms = [
-        form
-        for form in search.forms
-        if not terms[form.term].negated and terms[form.term].column != "source"
-    ]
-    lexemes = {
-        lexeme for form in forms for lexeme in (*form.lexemes, *form.stems) if lexeme
-    }
+    forms = []
+    lexemes: set[str] = set()
+    for form in search.forms:
+        term = search.query.terms[form.term]
+        if not term.negated and term.column != "source":
+            forms.append(form)
+            lexemes.update(filter(None, (*form.lexemes, *form.stems)))
     words_in_scope = await statements.words(
         search.scope, (), list(lexemes), (), ranking.postings_budget
     )
@@ -119,17 +117,16 @@ async def _words(
     """Find memories by the rarest words of the question, or by its function words if it is nothing else."""
     words, in_scope = await read_words(memory, statements, search)
     fetched = search.ranking.fetch(search.wanted)
-    functions = words.query.functions
-    alone = search.question.literal or len(search.pieces) == 1
-    if (
-        "keyword" not in search.branches
-        or not (words.weights or words.cues)
-        or (functions and not alone)
-    ):
+    if "keyword" not in search.branches or not (words.weights or words.cues):
         return NOTHING, words
-    if not functions:
+    if not words.query.functions:
         return await statements.keyword(search.scope, words, in_scope, fetched), words
-    typed = (piece.strip(_PUNCTUATION) for piece in search.pieces)
+
+    # Function words alone are looked for only where they are surely meant.
+    are_meant = search.question.literal or len(search.tokens) == 1
+    if not are_meant:
+        return NOTHING, words
+    typed = [token.strip(_PUNCTUATION) for token in search.tokens]
     capitals = [word for word in typed if word != word.lower()]
     hits = await statements.function_words(
         search.scope, words, capitals, fetched, _NEWEST
@@ -139,10 +136,9 @@ async def _words(
 
 def _counted(words: Bm25, hits: Hits) -> Bm25:
     """Return function words with the number of the hits that hold each."""
-    numbered = enumerate(islice(words.weights, _MAX_WORDS))
-    documents = {
-        word: sum(bits >> place & 1 for bits in hits.words) for place, word in numbered
-    }
+    documents = {}
+    for bit, word in enumerate(islice(words.weights, _MAX_WORDS)):
+        documents[word] = sum(bits >> bit & 1 for bits in hits.words)
     return replace(words, query=replace(words.query, documents=documents))
 
 
@@ -150,23 +146,20 @@ def _frequencies(
     forms: Sequence[TermForm], words: ScopeWords, *, former: bool
 ) -> QueryStatistics:
     """Return the document frequency of each lexeme, those of its spellings included, and the stems of spellings."""
-    lexemes = [
-        word
-        for form in forms
-        if not form.spelled
-        for word in form.lexemes
-        if not word.startswith(SPELLED)
-    ]
-    stems = {
-        word: stem
-        for form in forms
-        for word, stem in zip(form.lexemes, form.stems, strict=form.spelled)
-        if stem not in (None, word) and words.documents(word)
-    }
-    in_cues = {lexeme: [cue_form(lexeme)] for lexeme in lexemes}
+    lexemes: list[str] = []
+    stems: dict[str, str] = {}
+    for form in forms:
+        if not form.spelled:
+            lexemes += [it for it in form.lexemes if not it.startswith(SPELLED)]
+        for lexeme, stem in zip(form.lexemes, form.stems, strict=form.spelled):
+            if stem is None or stem == lexeme:
+                continue
+            if words.documents(lexeme):
+                stems[lexeme] = stem
+    cue_forms = {lexeme: [in_cues(lexeme)] for lexeme in lexemes}
     return replace(
         statistics_of(lexemes, stems, words, former=former),
-        cues=held_in_cues(in_cues, words, former=former),
+        cues=held_in_cues(cue_forms, words, former=former),
     )
 
 
@@ -184,20 +177,30 @@ def _alternatives(term: Term, forms: Sequence[TermForm]) -> list[list[str]]:
         else:
             alternatives.append(_in_order(form))
     if spelled is not None and term.prefix:
-        last = spelled.lexemes[-1].removeprefix(SPELLED)
-        in_parts = [_in_order(form) for form in forms if not form.whole]
-        whole = [_in_order(form) for form in forms if form.whole]
-        beginnings = [
-            [*form[:-1], word] for form in in_parts for word in (SPELLED + last, last)
-        ]
-        return beginnings + whole
+        return _beginnings(forms, spelled.lexemes[-1].removeprefix(SPELLED))
     if spelled is not None and term.column is None and any(spelled.stems):
         alternatives.append(_in_order(spelled))
     return list(map(without_last_characters, alternatives))
 
 
+def _beginnings(forms: Sequence[TermForm], last: str) -> list[list[str]]:
+    """Return the forms of a prefix of which `last` is the last word, as it is spelled."""
+    in_parts = []
+    whole = []
+    for form in forms:
+        lexemes = _in_order(form)
+        if form.whole:
+            whole.append(lexemes)
+        else:
+            in_parts.append([*lexemes[:-1], SPELLED + last])
+            in_parts.append([*lexemes[:-1], last])
+    return in_parts + whole
+
+
 def _in_order(form: TermForm) -> list[str]:
-    lexemes = [""] * (form.positions[-1] - form.positions[0] + 1)
+    """Return the lexemes of a form by position, an empty text where a word has none."""
+    first = form.positions[0]
+    lexemes = [""] * (form.positions[-1] - first + 1)
     for lexeme, position in zip(form.lexemes, form.positions, strict=True):
-        lexemes[position - form.positions[0]] = lexeme
+        lexemes[position - first] = lexeme
     return lexemes

@@ -30,25 +30,23 @@ NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrow
 async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     search = ranked.search
-    question = ranked.search.question
-    fresh = [
-        id_
-        for id_ in _in_rank(ranked)
-        if not is_given(id_, search.before) and _is_match(id_, ranked)
-    ]
-    results = in_order(
-        [_result(id_, ranked) for id_ in fresh[: question.limit]], question.sort
-    )
-    results = _weak_in_a_line(results, ranked)
+    question = search.question
+    remaining = []
+    for id_ in _in_rank(ranked):
+        if not is_given(id_, search.before) and _is_match(id_, ranked):
+            remaining.append(id_)
+    results = [_result(id_, ranked) for id_ in remaining[: question.limit]]
+    results = _weak_in_a_line(in_order(results, question.sort), ranked)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
-    results, left_out = within_budget(results, question.max_tokens, search.query.bag)
-    more = left_out or len(fresh) > question.limit
-    cursor, note = (
-        continued(results, search.before, search.key)
-        if more
-        else (None, _note(ranked, results))
-    )
+    results, is_cut = within_budget(results, question.max_tokens, search.query.bag)
+
+    more = is_cut or len(remaining) > question.limit
+    if more:
+        cursor, note = continued(results, search.before, search.key)
+    else:
+        cursor = None
+        note = _note(ranked, results)
     return Answer(
         memories=tuple(results),
         searched=search.namespaces.names,
@@ -63,8 +61,9 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
 
 def _is_match(id_: UUID, ranked: RankedList) -> bool:
     """Return false for a result whose score is 0, unless the request has a `min_score` of 0."""
-    has_least = ranked.search.ranking.min_score is not None
-    return has_least or ranked.scores[id_] > 0 or not _is_scored(ranked)
+    if ranked.search.ranking.min_score is not None or not _is_scored(ranked):
+        return True
+    return ranked.scores[id_] > 0
 
 
 def _is_scored(ranked: RankedList) -> bool:
@@ -82,32 +81,40 @@ def continued(
 
 
 def _ids(results: Sequence[Recalled]) -> list[UUID]:
-    return [
-        id_
-        for result in results
-        for id_ in (result.memory.id, *(variant.id for variant in result.variants))
-    ]
+    """Return the ids of results and of their variants."""
+    ids = []
+    for result in results:
+        ids.append(result.memory.id)
+        ids += [variant.id for variant in result.variants]
+    return ids
 
 
 def _result(id_: UUID, ranked: RankedList) -> Recalled:
-    candidate = ranked.candidates.all[id_]
-    score = ranked.scores[id_]
+    candidates = ranked.candidates
+    candidate = candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
-    scored = _is_scored(ranked)
+    variants = [
+        _variant(other, memory, ranked) for other in ranked.variants.get(id_, ())
+    ]
+    replaces = [
+        Replaced(older, candidates.time_of(older))
+        for older in ranked.replaces.get(id_, ())
+    ]
+    score = None
+    match = None
+    if _is_scored(ranked):
+        score = ranked.scores[id_]
+        match = ranked.weights.match_of(score)
+    is_explained = ranked.search.question.explain
     return Recalled(
         memory,
-        score if scored else None,
-        ranked.weights.match_of(score) if scored else None,
-        _explain_result(id_, ranked) if ranked.search.question.explain else None,
-        variants=tuple(
-            _variant(other, memory, ranked) for other in ranked.variants.get(id_, ())
-        ),
-        replaces=tuple(
-            Replaced(older, ranked.candidates.time_of(older))
-            for older in ranked.replaces.get(id_, ())
-        ),
+        score=score,
+        match=match,
+        explain=_explain_result(id_, ranked) if is_explained else None,
+        variants=tuple(variants),
+        replaces=tuple(replaces),
         contradicts=tuple(candidate.row["contradicts"] or ()),
-        passage=ranked.candidates.matches[id_].passage,
+        passage=candidates.matches[id_].passage,
     )
 
 
@@ -115,12 +122,12 @@ def _variant(id_: UUID, newest: Memory, ranked: RankedList) -> Variant:
     candidate = ranked.candidates.all[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     return Variant(
-        id_,
-        memory.namespace,
-        memory.when,
-        memory.author,
-        differing_words(memory.content, newest.content),
-        memory.changed_by,
+        id=id_,
+        namespace=memory.namespace,
+        when=memory.when,
+        author=memory.author,
+        differs=differing_words(memory.content, newest.content),
+        changed_by=memory.changed_by,
     )
 
 
@@ -129,22 +136,21 @@ def _in_rank(ranked: RankedList) -> Sequence[UUID]:
     ids = list(ranked.scores)
     if not ranked.search.question.boost_reflections:
         return ids
-    shares = [
-        0.5 if ranked.candidates.all[id_].kind == "reflection" else 1.0 for id_ in ids
-    ]
-    return [
-        ids[place]
-        for place in sorted(range(len(ids)), key=lambda place: shares[place] * place)
-    ]
+    ranks = {}
+    for rank, id_ in enumerate(ids):
+        is_reflection = ranked.candidates.all[id_].kind == "reflection"
+        ranks[id_] = rank / 2 if is_reflection else rank
+    return sorted(ids, key=ranks.__getitem__)
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
     """Return the best results in the requested order."""
     if sort == "score":
         return results
-    time = attrgetter(
-        "memory.updated_at" if sort.startswith("updated") else "memory.order_time"
-    )
+    if sort.startswith("updated"):
+        time = attrgetter("memory.updated_at")
+    else:
+        time = attrgetter("memory.order_time")
     return sorted(results, key=time, reverse=sort.endswith("desc"))
 
 
@@ -157,22 +163,16 @@ async def _expanded(
     end of a chain of relations, by the product of strengths. `entities`: memories tagged with an
     entity (`entity:person:sarah`) that a result is tagged with or names.
     """
-    by = search.ranking.expand
+    expansions = search.ranking.expand
     tags = dict[str, None]()
-    if "entities" in by:
+    if "entities" in expansions:
         for result in results:
-            tags |= dict.fromkeys(
-                tag for tag in result.memory.tags if tag.startswith(_ENTITY)
-            )
-            tags |= dict.fromkeys(
-                entity.tag for entity in find_entities(result.memory.content)
-            )
-    ids = [result.memory.id for result in results]
+            tags |= dict.fromkeys(_entity_tags(result.memory))
     additions = await memory.statements.expand(
         search.scope,
-        ids,
+        [result.memory.id for result in results],
         list(tags)[:_MAX_TAGS],
-        bridges="relations" in by,
+        bridges="relations" in expansions,
         hops=search.question.hops,
         least_strength=search.question.least_strength,
         most=_MAX_EXPANDED,
@@ -182,14 +182,23 @@ async def _expanded(
     ]
 
 
+def _entity_tags(memory: Memory) -> list[str]:
+    """Return the tags of the entities that a memory is tagged with or names."""
+    tags = [tag for tag in memory.tags if tag.startswith(_ENTITY)]
+    tags += [entity.tag for entity in find_entities(memory.content)]
+    return tags
+
+
 def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     """Return a result with one line of text: its summary, its passage, or what matches the question."""
     memory = result.memory
     if memory.summary is None and result.passage is not None:
-        text = " ".join(memory.content[slice(*result.passage)].split())
+        begin, end = result.passage
+        text = " ".join(memory.content[begin:end].split())
     else:
         text = line(memory.summary or memory.content, words, _LINE)
-    return replace(result, memory=replace(memory, content=text))
+    shortened = replace(memory, content=text)
+    return replace(result, memory=shortened)
 
 
 def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalled]:
@@ -197,20 +206,16 @@ def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalle
 
     Where nothing fits, all have one line.
     """
-    if ranked.search.ranking.min_score is not None or all(
-        result.match != "weak" for result in results
-    ):
+    if ranked.search.ranking.min_score is not None:
         return results
     words = ranked.search.words
     whole = _WHOLE if ranked.fits else 0
-    weak = [
-        result.match == "weak" and place >= whole
-        for place, result in enumerate(results)
-    ]
-    return [
-        _in_a_line(result, words) if short else result
-        for result, short in zip(results, weak, strict=True)
-    ]
+    shortened = []
+    for index, result in enumerate(results):
+        if result.match == "weak" and index >= whole:
+            result = _in_a_line(result, words)
+        shortened.append(result)
+    return shortened
 
 
 def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
@@ -221,9 +226,9 @@ def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
             return _NOTHING_FITS
         return None
     if all(namespace.empty for namespace in search.namespaces):
-        empty = [namespace.name for namespace in search.namespaces[:5]] or [
-            search.question.project or ""
-        ]
+        empty = [namespace.name for namespace in search.namespaces[:5]]
+        if not empty:
+            empty = [search.question.project or ""]
         return f"Empty so far: {', '.join(empty)}."
     return _why_empty(search, ranked.retrieval)
 
@@ -249,10 +254,10 @@ def _explain_result(id_: UUID, ranked: RankedList) -> JsonObject:
     branches = {}
     for branch, hits in ranked.retrieval.hits.items():
         if id_ in hits.ids:
-            place = hits.ids.index(id_)
-            score = round(hits.scores[place], 4)
-            raw = round(hits.raw[place], 4)
-            branches[branch] = {"rank": place + 1, "score": score, "raw": raw}
+            index = hits.ids.index(id_)
+            score = round(hits.scores[index], 4)
+            raw = round(hits.raw[index], 4)
+            branches[branch] = {"rank": index + 1, "score": score, "raw": raw}
     parts = ranked.parts_of(id_)
     return {
         "branches": branches,
@@ -266,17 +271,17 @@ def _explain_result(id_: UUID, ranked: RankedList) -> JsonObject:
 
 def _explain_answer(retrieval: Retrieval) -> JsonObject:
     """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
-    value: dict[str, object] = {
-        of.branch: {
-            "path": of.path,
-            "hits": len(of.hits),
-            "milliseconds": round(of.milliseconds, 2),
+    value: dict[str, object] = {}
+    for branch_list in retrieval.lists():
+        value[branch_list.branch] = {
+            "path": branch_list.path,
+            "hits": len(branch_list.hits),
+            "milliseconds": round(branch_list.milliseconds, 2),
         }
-        for of in retrieval.lists()
-    }
-    if words := retrieval.words():
-        value["lexemes"] = {
-            of.word: {"documents": of.documents, "weight": round(of.weight, 3)}
-            for of in words
-        }
+    lexemes = {}
+    for item in retrieval.words():
+        weight = round(item.weight, 3)
+        lexemes[item.word] = {"documents": item.documents, "weight": weight}
+    if lexemes:
+        value["lexemes"] = lexemes
     return value

@@ -49,7 +49,7 @@ log = get_logger(__name__)
 # Characters of a query that are read: the beginning of a pasted log names its subject.
 _READ_OF_QUERY = 8_000
 # Words of a query that are read.
-_PIECES = 512
+_TOKENS = 512
 # Memories in a scope from which on it is asked first whether the filters let few through.
 _SMALL = 2_000
 # Scopes whose names and languages are kept.
@@ -82,9 +82,8 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     if not request.queries:
         return await answer(context, question)
     questions = [replace(question, query=query) for query in queries]
-    return joined(
-        questions, await all_of(*(answer(context, one) for one in each_of(questions)))
-    )
+    answers = await all_of(*(answer(context, item) for item in each_of(questions)))
+    return joined(questions, answers)
 
 
 async def question_of(
@@ -140,20 +139,21 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         question, project=project_of(question, namespaces, context.caller)
     )
     home, others = divided(namespaces, question.project)
-    every = memory.whole is None and not (question.project or question.namespaces)
-    search = search_of(context, question, home, () if every else None)
+    searches_all = not question.project and not question.namespaces
+    all_but_none = () if searches_all and memory.whole is None else None
+    search = search_of(context, question, home, all_but_none)
     if search.text in ("", "*"):
-        requested = (
-            (question.project,) if question.project else tuple(question.namespaces)
-        )
-        listed = (
+        requested = tuple(question.namespaces)
+        if question.project:
+            requested = (question.project,)
+        listed = ListPage(
             requested,
             question.limit,
             question.sort,
             question.cursor,
             question.max_tokens,
         )
-        return await list_page(context, home, question.filters, ListPage(*listed))
+        return await list_page(context, home, question.filters, listed)
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, await ranked(memory, search))
     return await _answer_everywhere(context, search, home, others)
@@ -164,17 +164,15 @@ async def _answer_everywhere(
 ) -> Answer:
     """Answer a question in its project and in other namespaces at the same time."""
     memory = context.memory
+    all_but_home = None
+    if memory.whole is None:
+        all_but_home = [namespace.id for namespace in home]
     question = asked_elsewhere(search.question)
-    elsewhere = search_of(
-        context,
-        question,
-        others,
-        [space.id for space in home] if memory.whole is None else None,
-    )
-    outcomes = await asyncio.gather(
+    elsewhere = search_of(context, question, others, all_but_home)
+    at_home, away = await asyncio.gather(
         ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True
     )
-    return await with_elsewhere(memory, *outcomes)
+    return await with_elsewhere(memory, at_home, away)
 
 
 async def ranked(memory: MemoryContext, search: Search) -> RankedList:
@@ -182,39 +180,41 @@ async def ranked(memory: MemoryContext, search: Search) -> RankedList:
     if search.expression:
         search = await read_terms(memory, search)
     total = memory.statistics.totals.get(search.scope.key, _SMALL)
-    # an expression has an index
-    if total >= _SMALL and ("dense" in search.branches or not search.expression):
-        search = replace(search, scope=await memory.statements.narrowed(search.scope))
-    return await rank(memory, await run_branches(memory, search))
+    has_index = search.expression and "dense" not in search.branches
+    if total >= _SMALL and not has_index:
+        narrowed = await memory.statements.narrowed(search.scope)
+        search = replace(search, scope=narrowed)
+    retrieval = await run_branches(memory, search)
+    return await rank(memory, retrieval)
 
 
 def search_of(
     context: RequestContext,
     question: Question,
     namespaces: Listed,
-    few: Sequence[UUID] | None = None,
+    all_but: Sequence[UUID] | None = None,
 ) -> Search:
-    """Return a question in its scope, without empty namespaces; `few` if they are all others (see Scope)."""
+    """Return a question in its scope, without empty namespaces; `all_but` if these are all but a few (see Scope)."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query = parse(text)
     ranking = question.ranking
+    requires_phrase = question.literal and bool(query.phrases)
+    is_more_than_words = not query.only_alternatives or requires_phrase
     requested = question.project or question.namespaces
     filters = without_clock(question.filters)
     key = (text, requested, filters, ranking, question.branches, question.embedding)
-    if text in ("", "*"):
-        before = question.before
-    else:
-        before = question.before | given_before(question.cursor, key)
+    before = question.before
+    if text not in ("", "*"):
+        before |= given_before(question.cursor, key)
     names, languages = _filled(namespaces)
     return Search(
         question=question,
         text=text,
         query=query,
-        pieces=query.bag.split()[:_PIECES],
-        expression=query.is_expression
-        and (not query.only_alternatives or (question.literal and bool(query.phrases))),
+        tokens=query.bag.split()[:_TOKENS],
+        expression=query.is_expression and is_more_than_words,
         namespaces=namespaces,
-        scope=Scope(names, question.filters, context.now, few),
+        scope=Scope(names, question.filters, context.now, all_but),
         languages=languages,
         branches=[branch for branch in question.branches if ranking.scale(branch) > 0],
         embedder=context.memory.embedder,
@@ -226,12 +226,13 @@ def search_of(
 @lru_cache(_SCOPES)
 def _filled(namespaces: Listed) -> tuple[Mapping[UUID, str], Sequence[str]]:
     """Return the names of those namespaces that hold any, else of all, by id, and their languages."""
-    filled = [
-        namespace for namespace in namespaces if not namespace.empty
-    ] or namespaces
-    return names_by_id(filled), sorted(
-        {language for namespace in filled for language in namespace.languages}
-    )
+    filled = [namespace for namespace in namespaces if not namespace.empty]
+    if not filled:
+        filled = namespaces
+    languages: set[str] = set()
+    for namespace in filled:
+        languages.update(namespace.languages)
+    return names_by_id(filled), sorted(languages)
 
 
 async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
@@ -247,20 +248,18 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
         "dense": dense,
         "keyword": keyword,
     }
-    failures = _failures(memory, search, outcomes)
-    results = {
-        branch: outcome if isinstance(outcome, BranchResult) else BranchResult()
-        for branch, outcome in outcomes.items()
-    }
-    hits = {
-        branch: results[branch].hits
-        for branch in search.branches
-        if branch not in failures
-    }
-    if not hits:
-        raise Unavailable(
-            f"Every branch of the search failed: {'; '.join(map(': '.join, failures.items()))}"
-        )
+    failures = _failures(search, outcomes)
+    results: dict[Branch, BranchResult] = {}
+    for branch, outcome in outcomes.items():
+        if isinstance(outcome, BranchResult):
+            results[branch] = outcome
+        else:
+            results[branch] = BranchResult()
+    answering = [branch for branch in search.branches if branch not in failures]
+    if not answering:
+        reasons = "; ".join(map(": ".join, failures.items()))
+        raise Unavailable(f"Every branch of the search failed: {reasons}")
+    hits = {branch: results[branch].hits for branch in answering}
     if "dense" in hits and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
     if search.embedder is None and "keyword" not in hits:
@@ -269,9 +268,7 @@ async def run_branches(memory: MemoryContext, search: Search) -> Retrieval:
     return Retrieval(search, hits, degraded, results["dense"], results["keyword"])
 
 
-def _failures(
-    memory: MemoryContext, search: Search, outcomes: Mapping[Branch, object]
-) -> dict[Branch, str]:
+def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
     """Return the reasons of the branches that were unavailable. Raises every other error."""
     for outcome in outcomes.values():
         if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):

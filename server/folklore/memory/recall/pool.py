@@ -9,7 +9,7 @@ from functools import cached_property, lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
-from folklore.db.stores.recall_rows import NOTHING, Candidate
+from folklore.db.stores.recall_rows import NOTHING, Candidate, Passages
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.recall.corpus_statistics import rarities
 from folklore.memory.recall.values import Retrieval
@@ -28,6 +28,8 @@ from folklore.text.words import is_question
 # Characters per lexeme, about, of a text without a vector; most characters of texts that are kept in plain form.
 _CHARACTERS_PER_LEXEME = 8
 _KEPT_CHARACTERS = 4_000
+# Positions of neighbours in a session.
+_STEPS = (-1, 1, -2, 2)
 # Between the content of a memory and the rest of its text.
 _END = " \0 "
 
@@ -67,12 +69,11 @@ class Candidates:
     def rarity(self) -> NDArray[np.float64]:
         """The rarity (words,) of the question's words among the memories."""
         search = self.retrieval.search
-        read = self.retrieval.keyword.words
-        if read is None:
-            rarest = [0.0] * len(search.pieces)
-        else:
-            rarest = rarities(read.query, len(search.pieces))
-        return np.array([rarest[word.position] for word in search.words.words])
+        weighted = self.retrieval.keyword.words
+        if weighted is None:
+            return np.zeros(len(search.words.words))
+        of_tokens = rarities(weighted.query, len(search.tokens))
+        return np.array([of_tokens[word.position] for word in search.words.words])
 
     @cached_property
     def matches(self) -> Mapping[UUID, WordMatch]:
@@ -94,18 +95,13 @@ class Candidates:
     def vectors(self) -> NDArray[np.float32]:
         """The unit vectors (n, dimensions), from big-endian half floats; zero where one is pending."""
         vectors = [candidate.vector for candidate in self.all.values()]
-        size = next((len(vector) for vector in vectors if vector is not None), 2)
-        content = b"".join(
-            bytes(size) if vector is None else vector for vector in vectors
-        )
-        matrix = (
-            np.frombuffer(content, dtype=">f2")
-            .reshape(len(vectors), size // 2)
-            .astype(np.float32)
-        )
-        matrix /= np.maximum(
-            np.sqrt(np.einsum("ij,ij->i", matrix, matrix)), np.float32(1e-9)
-        )[:, None]
+        size = max((len(vector) for vector in vectors if vector is not None), default=2)
+        zeros = bytes(size)
+        content = b"".join([vector or zeros for vector in vectors])
+        half_floats = np.frombuffer(content, dtype=">f2")
+        matrix = half_floats.reshape(len(vectors), size // 2).astype(np.float32)
+        lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+        matrix /= np.maximum(lengths, np.float32(1e-9))[:, None]
         return matrix
 
     @cached_property
@@ -116,27 +112,25 @@ class Candidates:
     @cached_property
     def in_cues(self) -> NDArray[np.bool_]:
         """The words of the question (n, words) that the cues of each hold."""
-        nothing = [False] * len(self.rarity)
-        return self._matrix(
-            [match.in_cues or nothing for match in self.matches.values()]
-        )
+        none = [False] * len(self.rarity)
+        return self._matrix([match.in_cues or none for match in self.matches.values()])
 
     def _matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.rarity))
 
     @cached_property
     def beside(self) -> NDArray[np.int64]:
-        """The rows (n, 4) of the neighbours one place before and after in the session, and two; -1 for none."""
-        places = [candidate.place for candidate in self.all.values()]
-        row_at = {place: row for row, place in enumerate(places) if place is not None}
-        neighbours = [
-            [
-                -1 if place is None else row_at.get((place[0], place[1] + step), -1)
-                for step in (-1, 1, -2, 2)
-            ]
-            for place in places
-        ]
-        return np.array(neighbours, dtype=np.int64).reshape(len(places), 4)
+        """The rows (n, 4) of the neighbours one before and one after in the session, and two; -1 for none."""
+        row_at = {item.place: row for row, item in enumerate(self.all.values())}
+        neighbours = []
+        for candidate in self.all.values():
+            if candidate.place is None:
+                neighbours.append([-1] * len(_STEPS))
+            else:
+                session, position = candidate.place
+                around = [(session, position + step) for step in _STEPS]
+                neighbours.append([row_at.get(place, -1) for place in around])
+        return np.array(neighbours, dtype=np.int64).reshape(len(self.all), len(_STEPS))
 
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
@@ -144,7 +138,8 @@ class Candidates:
         passage = self.matches[id_].passage
         if passage is None:
             return content
-        return content[slice(*passage)]
+        begin, end = passage
+        return content[begin:end]
 
     def time_of(self, id_: UUID) -> datetime:
         """Return the time of a candidate for order and age."""
@@ -163,45 +158,40 @@ class Candidates:
 
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
-        question_words = self.retrieval.search.words
-        members = self.all.values()
-        word_matches = self.matches.values()
+        search = self.retrieval.search
+        words = search.words.words
+        matches = self.matches.values()
         hits = self.retrieval.hits.get("keyword", NOTHING)
         scores = dict(zip(hits.ids, hits.scores, strict=True))
-        lengths = [
-            item.length or len(item.content) // _CHARACTERS_PER_LEXEME + 1
-            for item in members
-        ]
+        asks = [is_question(candidate.content) for candidate in self.all.values()]
         return Pool(
             keyword=np.array([scores.get(id_, 0.0) for id_ in self.all]),
-            fetched=self.retrieval.search.ranking.fetch(self.retrieval.search.wanted),
+            fetched=search.ranking.fetch(search.wanted),
             cosines=self._cosines(),
             vectors=self.vectors,
             question=self.question,
             unrelated=self.retrieval.dense.unrelated,
             matches=self.words,
-            anywhere=self._matrix([match.anywhere for match in word_matches]),
+            anywhere=self._matrix([match.anywhere for match in matches]),
             rarity=self.rarity,
-            letters=np.array([word.weight for word in question_words.words]),
-            names=np.array([word.name for word in question_words.words], dtype=bool),
-            sequence=np.array([match.sequence for match in word_matches]),
-            pairs=question_words.pair_weight,
+            letters=np.array([word.weight for word in words]),
+            names=np.array([word.name for word in words], dtype=bool),
+            sequence=np.array([match.sequence for match in matches]),
+            pairs=search.words.pair_weight,
             dates=self._nearness_of_dates(),
-            lengths=np.array(lengths, float),
-            asks=np.array([is_question(item.content) for item in members], dtype=bool),
+            lengths=np.array(list(map(_length_of, self.all.values())), float),
+            asks=np.array(asks, dtype=bool),
             beside=self.beside,
-            related=[*self._related()],
+            related=list(self._related()),
             cues=self._cue_facts(),
         )
 
     def _nearness_of_dates(self) -> NDArray[np.float64] | None:
         """Return how near the date of each candidate (n,) is to one of the question; None if it has none."""
-        question_words = self.retrieval.search.words
-        if not question_words.dates:
+        words = self.retrieval.search.words
+        if not words.dates:
             return None
-        return np.array(
-            [question_words.nearness(self.date_of(id_)) for id_ in self.all]
-        )
+        return np.array([words.nearness(self.date_of(id_)) for id_ in self.all])
 
     @property
     def question(self) -> NDArray[np.float32] | None:
@@ -222,9 +212,9 @@ class Candidates:
         for row, candidate in enumerate(self.all.values()):
             if candidate.passages is not None:
                 cosines[row] = max(cosines[row], *candidate.passages.cosines)
-        return np.where(
-            vectors.any(axis=1), (cosines - unrelated) / (1.0 - unrelated), 0.0
-        )
+        above_unrelated = (cosines - unrelated) / (1.0 - unrelated)
+        has_vector = vectors.any(axis=1)
+        return np.where(has_vector, above_unrelated, 0.0)
 
     def _cue_facts(self) -> CueFacts | None:
         """Return what the cues of each candidate hold, None where none has any."""
@@ -242,21 +232,25 @@ class Candidates:
 
     def _cue_cosines(self, cosines: Sequence[float | None]) -> NDArray[np.float64]:
         """Return the cosine (n,) of the cues of each candidate with the question, 0 without any."""
-        unrelated = self.retrieval.dense.unrelated
+        values = np.zeros(len(cosines))
         if self.question is None:
-            return np.zeros(len(cosines))
-        return np.array(
-            [
-                0.0 if cosine is None else (cosine - unrelated) / (1.0 - unrelated)
-                for cosine in cosines
-            ]
-        )
+            return values
+        unrelated = self.retrieval.dense.unrelated
+        for row, cosine in enumerate(cosines):
+            if cosine is not None:
+                values[row] = (cosine - unrelated) / (1.0 - unrelated)
+        return values
 
     def _related(self) -> Iterator[tuple[int, int, float]]:
         for row, candidate in enumerate(self.all.values()):
             for other, strength in candidate.linked:
                 if other in self.rows:
                     yield row, self.rows[other], strength
+
+
+def _length_of(candidate: Candidate) -> int:
+    """Return the length of a text in lexemes; of one without a vector an estimate."""
+    return candidate.length or len(candidate.content) // _CHARACTERS_PER_LEXEME + 1
 
 
 def _match(
@@ -272,34 +266,47 @@ def _match(
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
-    if candidate.passages is None:
-        form = (
-            _plain_and_opening
-            if len(content) <= _KEPT_CHARACTERS
-            else _plain_and_opening.__wrapped__
-        )
-        text, opening = form(content, others)
-        held, sequence = _held(words, text)
-        return WordMatch(held, sequence, held, None, opening, in_cues, cue_sequence)
-    ranges = candidate.passages.ranges
-    cosines = candidate.passages.cosines
-    passages = [
-        _held(words, _plain(content[slice(*range_)], others)) for range_ in ranges
-    ]
-    matrix = np.array([held for held, _ in passages], dtype=bool)
-    anywhere = [
-        any(column) for column in zip(*(held for held, _ in passages), strict=True)
-    ]
-    best = int((matrix @ rarity / max(rarity.sum(), 1e-9) + cosines).argmax())
-    opening = diversity.opening(plain(content[: ranges[0][1]]))
+    if candidate.passages is not None:
+        match = _match_of_passages(words, rarity, content, others, candidate.passages)
+        return match._replace(in_cues=in_cues, cue_sequence=cue_sequence)
+    if len(content) <= _KEPT_CHARACTERS:
+        text, opening = _plain_and_opening(content, others)
+    else:
+        text, opening = _plain_and_opening.__wrapped__(content, others)
+    held, sequence = _held(words, text)
     return WordMatch(
-        passages[best][0],
-        max(share for _, share in passages),
-        anywhere,
-        ranges[best],
-        opening,
-        in_cues,
-        cue_sequence,
+        words=held,
+        sequence=sequence,
+        anywhere=held,
+        opening=opening,
+        in_cues=in_cues,
+        cue_sequence=cue_sequence,
+    )
+
+
+def _match_of_passages(
+    words: QuestionWords,
+    rarity: NDArray[np.float64],
+    content: str,
+    others: str,
+    passages: Passages,
+) -> WordMatch:
+    """Return what a long text holds, of its words those of the passage that holds most and is nearest."""
+    words_held = []
+    sequences = []
+    for begin, end in passages.ranges:
+        held, sequence = _held(words, _plain(content[begin:end], others))
+        words_held.append(held)
+        sequences.append(sequence)
+    shares = np.array(words_held, dtype=bool) @ rarity / max(rarity.sum(), 1e-9)
+    best = int((shares + passages.cosines).argmax())
+    _, end_of_first = passages.ranges[0]
+    return WordMatch(
+        words=words_held[best],
+        sequence=max(sequences),
+        anywhere=[any(of_word) for of_word in zip(*words_held, strict=True)],
+        passage=passages.ranges[best],
+        opening=diversity.opening(plain(content[:end_of_first])),
     )
 
 
@@ -329,6 +336,8 @@ def _plain_cues(phrases: tuple[str, ...]) -> str:
 
 
 def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
+    """Return the words of a question that a plain text holds, and the weight of pairs in sequence."""
     text = words.as_in_question(text)
     held = [start in text for start in words.starts]
-    return held, words.in_sequence(text) if True in held else 0.0
+    sequence = words.in_sequence(text) if True in held else 0.0
+    return held, sequence

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import cache
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
-from folklore.embedding import Reranker
+from folklore.embedding import Model, Reranker
 from folklore.errors import RerankerUnavailable, Unavailable
 from folklore.lazy import NDArray, numpy as np
 from folklore.log import get_logger
@@ -69,9 +69,9 @@ class RankedList:
     @property
     def fits(self) -> bool:
         """True if any result may be an answer, and where confidence does not count."""
-        return (
-            not self.confidence or max(self.confidence.values()) >= self.weights.floor
-        )
+        if not self.confidence:
+            return True
+        return max(self.confidence.values()) >= self.weights.floor
 
     def parts_of(self, id_: UUID) -> dict[str, float]:
         """Return the parts of the relevance of a candidate."""
@@ -87,10 +87,7 @@ async def rank(
     One statement; one more where neighbours of a result were not read.
     """
     search = retrieval.search
-    model = retrieval.dense.model
-    weights = weights or weights_for(
-        "none" if model is None else "contextual" if model.contextual else "bundled"
-    )
+    weights = weights or _weights_of(retrieval.dense.model)
     with stage("recall.rank"):
         candidates, degraded = await read_pool(memory, retrieval)
         parts, trained = _parts(candidates, weights)
@@ -124,6 +121,15 @@ async def rank(
     )
 
 
+def _weights_of(model: Model | None) -> Weights:
+    """Return the weights that were trained with the vectors of a model, or without any."""
+    if model is None:
+        return weights_for("none")
+    if model.contextual:
+        return weights_for("contextual")
+    return weights_for("bundled")
+
+
 async def read_candidates(
     memory: MemoryContext, search: Search, query: CandidateQuery
 ) -> tuple[Mapping[UUID, Candidate], tuple[Degraded, ...]]:
@@ -131,12 +137,11 @@ async def read_candidates(
     try:
         return await memory.statements.candidates(search.scope, query), ()
     except Unavailable as error:
-        # the primary has the vectors
         if query.near is None:
             raise
-        rows = await memory.statements.candidates(
-            search.scope, replace(query, near=None)
-        )
+        # The primary has the vectors.
+        without_vectors = replace(query, near=None)
+        rows = await memory.statements.candidates(search.scope, without_vectors)
         return rows, (Degraded("dense", error.message),)
 
 
@@ -145,25 +150,35 @@ async def read_pool(
 ) -> tuple[Candidates, tuple[Degraded, ...]]:
     """Read the candidates, and the neighbours of the best ones unless ranks alone count. One statement."""
     search = retrieval.search
-    ranking = retrieval.search.ranking
-    lists = [
-        (ranking.scale(branch), hits.ids) for branch, hits in retrieval.hits.items()
-    ]
+    ranking = search.ranking
+    lists = []
+    spaces: set[UUID] = set()
+    for branch, hits in retrieval.hits.items():
+        lists.append((ranking.scale(branch), hits.ids))
+        spaces |= hits.spaces
     rrf = reciprocal_rank_fusion(lists, ranking.rrf_k)
     ids = best_first(rrf, rrf)
-    plain = ranking.fusion == "rrf" or search.question.literal
+    if not ids:
+        return Candidates(retrieval, {}), ()
+
+    ranks_alone = ranking.fusion == "rrf" or search.question.literal
     query = CandidateQuery(
-        spaces=frozenset().union(*(hits.spaces for hits in retrieval.hits.values())),
+        spaces=spaces,
         ids=ids,
-        spreading=() if plain else ids[: max(numbers.SURROUNDED, search.wanted)],
-        reach=0 if plain else 2,
-        related=not plain and ranking.relations > 0,
+        spreading=(),
+        reach=0,
+        related=False,
         near=retrieval.dense.vector,  # None where the branch failed: the table of vectors may be locked
     )
-    with stage("recall.pool", candidates=len(ids)):
-        rows, degraded = (
-            await read_candidates(memory, search, query) if ids else ({}, ())
+    if not ranks_alone:
+        query = replace(
+            query,
+            spreading=ids[: max(numbers.SURROUNDED, search.wanted)],
+            reach=2,
+            related=ranking.relations > 0,
         )
+    with stage("recall.pool", candidates=len(ids)):
+        rows, degraded = await read_candidates(memory, search, query)
     return Candidates(retrieval, rows, rrf, frozenset(query.spreading)), degraded
 
 
@@ -172,22 +187,21 @@ def _parts(
 ) -> tuple[Parts, NDArray[np.float64]]:
     """Return the parts of the relevance (n,), and the sum by the trained weights alone, of which scores are made."""
     search = candidates.retrieval.search
-    ranking = candidates.retrieval.search.ranking
-    rrf = candidates.rrf
+    ranking = search.ranking
     if ranking.fusion == "rrf":
+        rrf = candidates.rrf
         best = max(rrf.values(), default=1.0) or 1.0
-        return {
-            "reciprocal ranks": np.array([rrf[id_] / best for id_ in candidates.all])
-        }, np.zeros(len(rrf))
+        shares = np.array([rrf[id_] / best for id_ in candidates.all])
+        return {"reciprocal ranks": shares}, np.zeros(len(rrf))
+
     pool = candidates.pool()
+    by_feature = weights.relevance_of(pool)
+    parts = {}
+    for name, values in by_feature.items():
+        parts[name] = values * ranking.scale(group_of(name))
     rows = [candidate.row for candidate in candidates.all.values()]
-    products = weights.relevance_of(pool)
-    parts = {
-        name: values * ranking.scale(group_of(name))
-        for name, values in products.items()
-    }
-    parts |= signals_of(ranking, pool, rows, search.pieces, search.scope.now)
-    return parts, np.sum(list(products.values()), axis=0)
+    parts |= signals_of(ranking, pool, rows, search.tokens, search.scope.now)
+    return parts, np.sum(list(by_feature.values()), axis=0)
 
 
 def _shortlist(
@@ -195,26 +209,25 @@ def _shortlist(
 ) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
     """Return the best candidates by relevance, with few reflections, and the near-duplicates that they represent."""
     ranking = candidates.retrieval.search.ranking
-    relevance = dict(
-        zip(candidates.all, np.sum(list(parts.values()), axis=0).tolist(), strict=True)
-    )
+    sums = np.sum(list(parts.values()), axis=0).tolist()
+    relevance = dict(zip(candidates.all, sums, strict=True))
     order = _with_few_reflections(best_first(relevance, candidates.rrf), candidates)
     if ranking.fusion == "rrf" or ranking.mmr_lambda >= 1.0:
         return {id_: relevance[id_] for id_ in order}, {}
-    opening = {
-        id_: match.opening for id_, match in candidates.matches.items()
-    }.__getitem__
-    content = {
-        id_: candidate.content for id_, candidate in candidates.all.items()
-    }.__getitem__
+
     groups = diversity.group_near_duplicates(
-        order, opening, content, candidates.time_of
+        order,
+        opening_of=lambda id_: candidates.matches[id_].opening,
+        text_of=lambda id_: candidates.all[id_].content,
+        time_of=candidates.time_of,
     )
-    best_of = {
-        id_: max(relevance[one] for one in (id_, *others))
-        for id_, others in groups.items()
-    }
-    return best_of, {id_: others for id_, others in groups.items() if others}
+    shortlist = {}
+    variants = {}
+    for newest, others in groups.items():
+        shortlist[newest] = max(relevance[id_] for id_ in (newest, *others))
+        if others:
+            variants[newest] = others
+    return shortlist, variants
 
 
 def _with_few_reflections(
@@ -222,9 +235,11 @@ def _with_few_reflections(
 ) -> Sequence[UUID]:
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = [id_ for id_ in order if candidates.all[id_].kind == _REFLECTION]
+    if len(reflections) == len(order):
+        return order
     most = max(int(candidates.retrieval.search.wanted * numbers.REFLECTIONS), 1)
-    beyond = set(reflections[most:]) if len(reflections) < len(order) else ()
-    return [id_ for id_ in order if id_ not in beyond]
+    left_out = set(reflections[most:])
+    return [id_ for id_ in order if id_ not in left_out]
 
 
 async def _rerank(
@@ -236,17 +251,15 @@ async def _rerank(
     """
     question = clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip()
     ids = list(shortlist)
+    texts = [candidates.text(id_) for id_ in ids[: reranker.pool]]
     try:
-        scores = await reranker.scores(
-            question, [candidates.text(id_) for id_ in ids[: reranker.pool]]
-        )
+        scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
         log.warning("not_reranked", reason=error.message)
         return shortlist, (Degraded("rerank", error.message),)
-    places, relevance = reranked(np.array(list(shortlist.values())), scores)
-    return dict(
-        zip((ids[place] for place in places), relevance.tolist(), strict=True)
-    ), ()
+    order, relevance = reranked(np.array(list(shortlist.values())), scores)
+    in_order = [ids[index] for index in order]
+    return dict(zip(in_order, relevance.tolist(), strict=True)), ()
 
 
 def _diverse(
@@ -257,42 +270,45 @@ def _diverse(
     Also the older ones that each newer one replaces.
     """
     search = candidates.retrieval.search
-    ids = list(shortlist)
     ranking = search.ranking
-    vectors = candidates.vectors[candidates.rows_of(ids)]
-    # A result below min_score leaves its place to the next one.
+    redundancy = _redundancy(candidates, shortlist)
+    if ranking.fusion == "rrf" or search.question.literal:
+        return redundancy, {}
+
+    newer_than: dict[UUID, list[UUID]] = {}
+    replaced_by: dict[UUID, list[UUID]] = {}
+    compared = list(shortlist)[: len(redundancy) + numbers.SURROUNDED]
+    for older, newer in _pairs_on_subject(candidates, compared, redundancy):
+        newer_than.setdefault(older, []).append(newer)
+        if _is_replacement(candidates, older, newer):
+            replaced_by.setdefault(newer, []).append(older)
+    for ids in (*newer_than.values(), *replaced_by.values()):
+        ids.sort(key=candidates.time_of, reverse=True)
+
+    order = diversity.newest_first(list(redundancy), newer_than)
+    results = order[: len(redundancy)]
+    return {id_: redundancy.get(id_, 0.0) for id_ in results}, replaced_by
+
+
+def _redundancy(
+    candidates: Candidates, shortlist: Mapping[UUID, float]
+) -> dict[UUID, float]:
+    """Return the results in the order in which relevance and redundancy pick them, with their redundancy."""
+    ids = list(shortlist)
+    search = candidates.retrieval.search
+    ranking = search.ranking
     if ranking.min_score:
-        limit = len(ids)
+        limit = len(ids)  # one below it leaves its rank to the next one
     else:
         limit = search.wanted + 1
     if ranking.fusion == "rrf":
         pick = diversity.maximal_marginal_relevance
     else:
         pick = diversity.discounted_relevance
-    picked = pick(
-        np.array(list(shortlist.values())),
-        vectors @ vectors.T,
-        limit,
-        ranking.mmr_lambda,
-    )
-    redundancy = {ids[place]: value for place, value in picked}
-    if ranking.fusion == "rrf" or search.question.literal:
-        return redundancy, {}
-    newer: dict[UUID, list[UUID]] = {}
-    replaces: dict[UUID, list[UUID]] = {}
-    for older, other in _newer_on_subject(
-        candidates, ids[: len(redundancy) + numbers.SURROUNDED], redundancy
-    ):
-        newer.setdefault(older, []).append(other)
-        if _is_replacement(candidates, older, other):
-            replaces.setdefault(other, []).append(older)
-    for others in newer.values():
-        others.sort(key=candidates.time_of, reverse=True)
-    order = diversity.newest_first(list(redundancy), newer)
-    for olders in replaces.values():
-        olders.sort(key=candidates.time_of, reverse=True)
-    kept = order[: len(redundancy)]
-    return {id_: redundancy.get(id_, 0.0) for id_ in kept}, replaces
+    relevance = np.array(list(shortlist.values()))
+    vectors = candidates.vectors[candidates.rows_of(ids)]
+    picked = pick(relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
+    return {ids[index]: redundancy for index, redundancy in picked}
 
 
 def _is_replacement(candidates: Candidates, older: UUID, newer: UUID) -> bool:
@@ -301,16 +317,15 @@ def _is_replacement(candidates: Candidates, older: UUID, newer: UUID) -> bool:
     In another namespace, the older may hold there. Two nearly equal texts of one day, such as those of two machines,
     have an order, and both may hold.
     """
-    one = candidates.all[older]
-    other = candidates.all[newer]
-    if one.row["namespace_id"] != other.row["namespace_id"]:
+    older_namespace = candidates.all[older].row["namespace_id"]
+    if candidates.all[newer].row["namespace_id"] != older_namespace:
         return False
     lead = candidates.time_of(newer) - candidates.time_of(older)
     return lead.total_seconds() > _OCCASION
 
 
-def _newer_on_subject(
-    candidates: Candidates, ids: Sequence[UUID], results: Mapping[UUID, float]
+def _pairs_on_subject(
+    candidates: Candidates, ids: Sequence[UUID], results: Collection[UUID]
 ) -> Iterator[tuple[UUID, UUID]]:
     """Yield pairs of candidates on one subject, the older one and the newer one.
 
@@ -319,13 +334,15 @@ def _newer_on_subject(
     """
     ids = [id_ for id_ in ids if len(candidates.all[id_].content) <= _STATEMENT]
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
-    least = np.where([id_ in results for id_ in ids], 0.0, _OCCASION)
+    is_result = np.array([id_ in results for id_ in ids], dtype=bool)
+    least = np.where(is_result, 0.0, _OCCASION)
     lead = times[None, :] - times[:, None]  # (older, newer)
     lead = np.where(lead > least[None, :], lead, 0.0)
     if not lead.any():
         return
-    pairs = np.argwhere(_on_one_subject(candidates, ids, lead)).tolist()
-    for older_index, newer_index in pairs:
+
+    on_one_subject = _on_one_subject(candidates, ids, lead)
+    for older_index, newer_index in np.argwhere(on_one_subject).tolist():
         older = candidates.all[ids[older_index]]
         newer = candidates.all[ids[newer_index]]
         if _may_be_versions(candidates, older, newer):
@@ -364,9 +381,9 @@ def _same_subject(retrieval: Retrieval) -> float:
 
 def _both_hold(one: Candidate, other: Candidate) -> bool:
     """Return True if a relation joins two memories that is no contradiction."""
-    return other.id in (one.row["both_hold"] or ()) or one.id in (
-        other.row["both_hold"] or ()
-    )
+    holds_with_one = one.row["both_hold"] or ()
+    holds_with_other = other.row["both_hold"] or ()
+    return other.id in holds_with_one or one.id in holds_with_other
 
 
 def _on_one_subject(
@@ -401,8 +418,9 @@ def _covers_older(candidates: Candidates, ids: Sequence[UUID]) -> NDArray[np.boo
     """Return for which pairs (older, newer) the newer holds enough of the question's words that the older holds."""
     rows = candidates.rows_of(ids)
     held = candidates.words[rows] | candidates.in_cues[rows]
+    weighted = held * candidates.rarity
     # Entry (i, j) is the rarity of the words that both hold, and the diagonal that of all which one holds.
-    shared = (held * candidates.rarity) @ held.T.astype(float)
+    shared = weighted @ held.T.astype(float)
     of_older = shared.diagonal()[:, None]
     covers: NDArray[np.bool_] = shared >= numbers.COVERED * of_older - 1e-9
     return covers
@@ -414,10 +432,9 @@ def _names_identifiers_of_older(
     """Return for which pairs (older, newer) the newer names each identifier of the question that the older names."""
     names_all = np.ones((len(texts), len(texts)), dtype=bool)
     for identifier in candidates.retrieval.search.words.identifiers:
-        named = np.array(
-            [identifier.search(text.casefold()) is not None for text in texts]
-        )
-        names_all &= named[None, :] | ~named[:, None]
+        matches = [identifier.search(text.casefold()) for text in texts]
+        is_named = np.array([match is not None for match in matches])
+        names_all &= is_named[None, :] | ~is_named[:, None]
     return names_all
 
 
@@ -425,12 +442,16 @@ def _add_by_words(
     alike: NDArray[np.bool_], pairs: NDArray[np.bool_], texts: Sequence[str]
 ) -> None:
     """Mark those of the pairs as alike whose short texts have nearly the same words."""
-    words: Callable[[int], set[str]] = cache(lambda index: set(separated(texts[index])))
-    short = np.array([len(text) <= _FEW_WORDS for text in texts])
-    compared = pairs & ~alike & short[:, None] & short[None, :]
+    is_short = np.array([len(text) <= _FEW_WORDS for text in texts])
+    compared = pairs & ~alike & is_short[:, None] & is_short[None, :]
+
+    @cache  # a text may be in many pairs
+    def words_of(index: int) -> set[str]:
+        return set(separated(texts[index]))
+
     for older, newer in np.argwhere(compared).tolist():
         alike[older, newer] = diversity.share_words(
-            words(older), words(newer), numbers.SAME_WORDS
+            words_of(older), words_of(newer), numbers.SAME_WORDS
         )
 
 
@@ -445,8 +466,8 @@ def _add_by_cues(
 
     Pairs without cues are left out: two facts of one subject share as many words as a fact and its reversal.
     """
-    cued = np.array([bool(phrases) for phrases in cues])
-    compared = pairs & ~alike & cued[:, None] & cued[None, :]
+    has_cues = np.array([bool(phrases) for phrases in cues])
+    compared = pairs & ~alike & has_cues[:, None] & has_cues[None, :]
     for older, newer in np.argwhere(compared).tolist():
         value = likeness(
             float(cosines[older, newer]),
@@ -466,31 +487,46 @@ async def _confidences(
 
     Which of those were read before depends on the ranking, and so on other memories; confidence must not.
     """
-    retrieval = candidates.retrieval
-    every = candidates.all
-    beside = candidates.beside[candidates.rows_of(results), :2]
-    lacking = [
-        id_
-        for id_, rows in zip(results, beside, strict=True)
-        if id_ not in candidates.surrounded
-        and every[id_].place is not None
-        and (rows < 0).any()
-    ]
-    read: Mapping[UUID, Candidate] = {}
-    if lacking:
-        spaces = {every[id_].row["namespace_id"] for id_ in lacking}
-        near = retrieval.dense.vector
-        query = CandidateQuery(
-            spaces, lacking, spreading=lacking, reach=1, related=False, near=near
-        )
-        read, _ = await read_candidates(memory, retrieval.search, query)
-    all_ids = list(every)
-    ids = dict.fromkeys(
-        [*results, *(all_ids[row] for row in beside[beside >= 0]), *read]
+    neighbours = candidates.beside[candidates.rows_of(results), :2]
+    read = await _read_neighbours(memory, candidates, results, neighbours)
+    all_ids = list(candidates.all)
+    members = {id_: candidates.all[id_] for id_ in results}
+    for row in neighbours[neighbours >= 0]:
+        id_ = all_ids[row]
+        members[id_] = candidates.all[id_]
+    for id_, candidate in read.items():
+        members[id_] = candidates.all.get(id_, candidate)
+    pool = Candidates(candidates.retrieval, members, previous=candidates.matches).pool()
+    # The results are the first rows.
+    confidences = weights.confidence_of(pool).tolist()
+    return dict(zip(results, confidences, strict=False))
+
+
+async def _read_neighbours(
+    memory: MemoryContext,
+    candidates: Candidates,
+    results: Sequence[UUID],
+    neighbours: NDArray[np.int64],
+) -> Mapping[UUID, Candidate]:
+    """Read the direct neighbours of those results of which they may be missing. At most one statement."""
+    lacking = []
+    for id_, rows in zip(results, neighbours, strict=True):
+        has_session = candidates.all[id_].place is not None
+        is_surrounded = id_ in candidates.surrounded
+        if has_session and not is_surrounded and (rows < 0).any():
+            lacking.append(id_)
+    if not lacking:
+        return {}
+    query = CandidateQuery(
+        spaces={candidates.all[id_].row["namespace_id"] for id_ in lacking},
+        ids=lacking,
+        spreading=lacking,
+        reach=1,
+        related=False,
+        near=candidates.retrieval.dense.vector,
     )
-    members = {id_: every.get(id_) or read[id_] for id_ in ids}
-    pool = Candidates(retrieval, members, previous=candidates.matches).pool()
-    return dict(zip(results, weights.confidence_of(pool).tolist(), strict=False))
+    read, _ = await read_candidates(memory, candidates.retrieval.search, query)
+    return read
 
 
 def _scores(
@@ -504,21 +540,33 @@ def _scores(
     Without `min_score`, an answer in which no confidence reaches the floor has the five most relevant results.
     """
     search = candidates.retrieval.search
-    scores = dict(confidence)
     least = search.ranking.min_score
     most = search.wanted + 1
     if search.sorted_by_score:
-        rows = candidates.rows_of(confidence)
-        cued = np.array([bool(one.row["cues"]) for one in candidates.all.values()])
-        lead = leads(trained, cued)[rows]
-        values = weights.scores_of(
-            trained[rows], lead, np.array(list(confidence.values()))
-        )
-        # of what answers signs alone, nothing can be said
-        values *= bool(search.words.words or search.words.dates)
-        scores = dict(zip(confidence, values.round(3).tolist(), strict=True))
-        if least is None and max(confidence.values(), default=0.0) < weights.floor:
+        scores = _calibrated(candidates, trained, confidence, weights)
+        greatest = max(confidence.values(), default=0.0)
+        if least is None and greatest < weights.floor:
             most = min(most, numbers.MOST_WEAK)
+    else:
+        scores = dict(confidence)
     if least:
         scores = {id_: score for id_, score in scores.items() if score >= least}
     return dict(list(scores.items())[:most])
+
+
+def _calibrated(
+    candidates: Candidates,
+    trained: NDArray[np.float64],
+    confidence: Mapping[UUID, float],
+    weights: Weights,
+) -> dict[UUID, float]:
+    """Return the calibrated probability that each result is right, to three digits."""
+    words = candidates.retrieval.search.words
+    if not words.words and not words.dates:
+        return dict.fromkeys(confidence, 0.0)  # of signs alone, nothing can be said
+    rows = candidates.rows_of(confidence)
+    has_cues = [bool(item.row["cues"]) for item in candidates.all.values()]
+    lead = leads(trained, np.array(has_cues))[rows]
+    confidences = np.array(list(confidence.values()))
+    values = weights.scores_of(trained[rows], lead, confidences)
+    return dict(zip(confidence, values.round(3).tolist(), strict=True))

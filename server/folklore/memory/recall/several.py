@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain, zip_longest
 from uuid import UUID
 
 from folklore.contract.recall import RecallRequest
@@ -12,7 +13,7 @@ from folklore.memory.context.pagination import given_before, without_clock
 from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import continued, in_order
 from folklore.memory.recall.values import Question
-from folklore.model import Answer, JsonObject, Recalled
+from folklore.model import Answer, Degraded, JsonObject, Recalled, Replaced, Variant
 from folklore.ranking.diversity import newest_first
 from folklore.text.arguments import is_nothing
 
@@ -31,10 +32,10 @@ def queries_of(request: RecallRequest) -> tuple[str, ...]:
         raise InvalidInput(
             "query", "is missing.", hint="Give query, or up to 8 questions as queries."
         )
-    for place, query in enumerate(request.queries):
+    for index, query in enumerate(request.queries):
         if query.strip() in ("", "*"):
             hint = "Ask a question; the query * by itself lists what is trending."
-            raise InvalidInput(f"queries[{place}]", "is no question.", hint=hint)
+            raise InvalidInput(f"queries[{index}]", "is no question.", hint=hint)
     if request.ranking.embedding is not None:
         raise InvalidInput(
             "ranking.embedding",
@@ -68,29 +69,30 @@ def each_of(questions: Sequence[Question]) -> list[Question]:
 def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     """Join the answers to questions: the best result of each, then the second of each, and so on."""
     results, more = _results(questions, answers)
-    notes = [
-        f"queries[{place}]: {item.note}"
-        for place, item in enumerate(answers)
-        if item.note
-    ]
+    notes: list[str] = []
+    degraded: list[Degraded] = []
+    found_by = Counter[str]()
+    for index, answer in enumerate(answers):
+        if answer.note:
+            notes.append(f"queries[{index}]: {answer.note}")
+        degraded += answer.degraded
+        found_by += Counter(answer.found_by)
+
     cursor = None
     if more:
         key = key_of(questions)
         cursor, end = continued(results, given_before(questions[0].cursor, key), key)
-        notes += [end] if end else []
+        if end:
+            notes.append(end)
     return Answer(
         memories=tuple(results),
         searched=answers[0].searched,
-        degraded=tuple(
-            dict.fromkeys(item for answer in answers for item in answer.degraded)
-        ),
+        degraded=tuple(dict.fromkeys(degraded)),
         truncated=more,
         cursor=cursor,
         note=" ".join(notes) or None,
-        explain=_by_question(
-            {place: item.explain for place, item in enumerate(answers)}
-        ),
-        found_by=sum((Counter(answer.found_by) for answer in answers), Counter()),
+        explain=_explained(dict(enumerate(answers))),
+        found_by=found_by,
     )
 
 
@@ -103,83 +105,87 @@ def _results(
     """
     question = questions[0]
     words = " ".join(item.query for item in questions)
-    numbered = _numbered(
-        answers, lambda item: item.expanded is None and not item.elsewhere
+    own = _united(answers, lambda item: item.expanded is None and not item.elsewhere)
+    expanded = _united(answers, lambda item: item.expanded is not None)
+    elsewhere = _united(answers, lambda item: item.elsewhere)
+
+    others, limit, max_tokens = within_room(
+        question, list(elsewhere.values()), len(own), words
     )
-    expanded = _numbered(answers, lambda item: item.expanded is not None)
-    others = list(_numbered(answers, lambda item: item.elsewhere).values())
-    elsewhere, limit, max_tokens = within_room(question, others, len(numbered), words)
-    results = in_order(list(numbered.values())[:limit], question.sort)
-    additions = [item for key, item in expanded.items() if key not in numbered]
-    results, cut = within_budget([*results, *additions], max_tokens, words)
-    more = cut or len(numbered) > limit or any(answer.truncated for answer in answers)
-    return [*results, *elsewhere], more
+    results = in_order(list(own.values())[:limit], question.sort)
+    results += [item for key, item in expanded.items() if key not in own]
+    results, is_cut = within_budget(results, max_tokens, words)
+    is_any_truncated = any(answer.truncated for answer in answers)
+    more = is_cut or is_any_truncated or len(own) > limit
+    return [*results, *others], more
 
 
-def _numbered(
+def _united(
     answers: Sequence[Answer], belongs: Callable[[Recalled], bool]
 ) -> dict[_Key, Recalled]:
-    """Return the results by rank, each with the numbers of the questions that found it or a variant of it."""
+    """Return the results that belong, by rank: each memory once, with the numbers of the questions that found it.
+
+    A result that another question shows as a variant of a newer one counts as that one.
+    """
     lists = [list(filter(belongs, answer.memories)) for answer in answers]
-    everything = [item for results in lists for item in results]
-    shown = {
-        (other.namespace, other.id): _key(item)
-        for item in everything
-        for other in item.variants
-    }
+    newest_of: dict[_Key, _Key] = {}
+    for result in chain.from_iterable(lists):
+        for variant in result.variants:
+            newest_of[variant.namespace, variant.id] = _key(result)
+
     found: dict[_Key, dict[int, Recalled]] = {}
-    for rank in range(max(map(len, lists))):
-        for number, results in enumerate(lists):
-            if rank < len(results):
-                key = _key(results[rank])
-                found.setdefault(shown.get(key, key), {}).setdefault(
-                    number, results[rank]
-                )
-    results_by_key = {key: _one(key, by_question) for key, by_question in found.items()}
-    return {key: results_by_key[key] for key in _newer_first(results_by_key)}
+    for results_of_rank in zip_longest(*lists):
+        for number, result in enumerate(results_of_rank):
+            if result is not None:
+                key = _key(result)
+                by_question = found.setdefault(newest_of.get(key, key), {})
+                by_question.setdefault(number, result)
+    united = {key: _unite(key, by_question) for key, by_question in found.items()}
+    return {key: united[key] for key in _newer_first(united)}
 
 
 def _newer_first(results: Mapping[_Key, Recalled]) -> list[_Key]:
     """Return the keys of results with what replaces another result before it: questions may bring the two apart."""
-    newer: dict[_Key, list[_Key]] = {}
-    for (namespace, id_), result in results.items():
+    newer_than: dict[_Key, list[_Key]] = {}
+    for key, result in results.items():
+        namespace, _ = key
         for older in result.replaces:
-            newer.setdefault((namespace, older.id), []).append((namespace, id_))
-    return newest_first(list(results), newer)
+            newer_than.setdefault((namespace, older.id), []).append(key)
+    return newest_first(list(results), newer_than)
 
 
 def _key(result: Recalled) -> _Key:
     return result.memory.namespace, result.memory.id
 
 
-def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
+def _unite(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
     """Return one result for a memory: its greatest score, and what belongs to any of the questions."""
-    same = [item for item in by_question.values() if _key(item) == key] or list(
-        by_question.values()
-    )
-    best = max(same, key=lambda item: item.score or 0.0)
+    results = list(by_question.values())
+    # Without those that are variants of it.
+    same = [result for result in results if _key(result) == key] or results
+    variants: dict[UUID, Variant] = {}
+    replaces: dict[UUID, Replaced] = {}
+    contradicts: dict[UUID, None] = {}
+    for result in same:
+        variants |= {item.id: item for item in result.variants}
+        replaces |= {item.id: item for item in result.replaces}
+        contradicts |= dict.fromkeys(result.contradicts)
+    best = max(same, key=lambda result: result.score or 0.0)
     return replace(
         best,
         queries=tuple(sorted(by_question)),
-        variants=tuple(
-            {item.id: item for result in same for item in result.variants}.values()
-        ),
-        replaces=tuple(
-            {item.id: item for result in same for item in result.replaces}.values()
-        ),
-        contradicts=tuple(
-            dict.fromkeys(id_ for result in same for id_ in result.contradicts)
-        ),
-        explain=_by_question(
-            {number: item.explain for number, item in by_question.items()}
-        ),
+        variants=tuple(variants.values()),
+        replaces=tuple(replaces.values()),
+        contradicts=tuple(contradicts),
+        explain=_explained(by_question),
     )
 
 
-def _by_question(explained: Mapping[int, JsonObject | None]) -> JsonObject | None:
+def _explained(by_question: Mapping[int, Answer | Recalled]) -> JsonObject | None:
     """Return explanations by the number of their question, None without any."""
-    return {
-        str(number): item
-        for number, item in sorted(explained.items())
-        if item is not None
-    } or None
+    explained = {}
+    for number in sorted(by_question):
+        item = by_question[number]
+        if item.explain is not None:
+            explained[str(number)] = item.explain
+    return explained or None

@@ -68,7 +68,7 @@ class Question:
 class Search:
     """A question in its scope.
 
-    `pieces` are its words between white space. `branches` are those with a weight. With `expression`, the keyword
+    `tokens` are its words between white space. `branches` are those with a weight. With `expression`, the keyword
     branch obeys the query's expression: `tsquery`, None until it is read, of terms with these `forms`. The embedder is
     that of the beginning: the active model may change meanwhile. `key` identifies the question in cursors; `before`
     marks the results of earlier pages.
@@ -77,7 +77,7 @@ class Search:
     question: Question
     text: str
     query: KeywordQuery
-    pieces: Sequence[str]
+    tokens: Sequence[str]
     expression: bool
     namespaces: Listed
     scope: Scope
@@ -107,7 +107,7 @@ class Search:
     @cached_property
     def words(self) -> QuestionWords:
         """The words of the question as they are looked for in texts."""
-        return QuestionWords.of(self.pieces)
+        return QuestionWords.of(self.tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,35 +140,30 @@ class Retrieval:
         """Return the lists of the branches as they are explained."""
         lists = []
         for branch, hits in self.hits.items():
-            listed = zip(hits.ids, hits.scores, hits.raw, strict=True)
-            rows = tuple(
-                BranchHit(id_, rank, score, raw)
-                for rank, (id_, score, raw) in enumerate(listed, start=1)
-            )
-            path = (
-                hits.path
-                if branch == "dense"
-                else "tsvector"
-                if self.search.expression
-                else "postings"
-            )
+            rows = []
+            columns = zip(hits.ids, hits.scores, hits.raw, strict=True)
+            for rank, (id_, score, raw) in enumerate(columns, start=1):
+                rows.append(BranchHit(id_, rank, score, raw))
             if branch == "dense":
-                result = self.dense
+                path: str = hits.path
+                milliseconds = self.dense.milliseconds
             else:
-                result = self.keyword
-            lists.append(BranchList(branch, path, result.milliseconds, rows))
+                path = "tsvector" if self.search.expression else "postings"
+                milliseconds = self.keyword.milliseconds
+            lists.append(BranchList(branch, path, milliseconds, tuple(rows)))
         return tuple(lists)
 
     def words(self) -> tuple[ExplainedWord, ...]:
         """Return the words of the question, the heaviest first."""
-        if (words := self.keyword.words) is None:
+        words = self.keyword.words
+        if words is None:
             return ()
-        counts = words.query.documents.items()
-        weights = words.weights
-        explained = [
-            ExplainedWord(word, count, weights.get(word, 0.0)) for word, count in counts
-        ]
-        return tuple(sorted(explained, key=lambda item: -item.weight))
+        explained = []
+        for word, count in words.query.documents.items():
+            weight = words.weights.get(word, 0.0)
+            explained.append(ExplainedWord(word, count, weight))
+        explained.sort(key=lambda item: -item.weight)
+        return tuple(explained)
 
     def coverage(self) -> dict[UUID, float]:
         """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
@@ -183,13 +178,16 @@ class Retrieval:
 
     def counts(self, ids: Iterable[UUID]) -> dict[str, int]:
         """Return how many of these memories each branch found: dense, keyword, both, neither."""
-        dense, keyword = (
-            set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword")
-        )
-        names = {
-            (True, True): "both",
-            (True, False): "dense",
-            (False, True): "keyword",
-            (False, False): "neither",
-        }
-        return dict(Counter(names[id_ in dense, id_ in keyword] for id_ in ids))
+        dense = set(self.hits.get("dense", NOTHING).ids)
+        keyword = set(self.hits.get("keyword", NOTHING).ids)
+        counts = Counter[str]()
+        for id_ in ids:
+            if id_ in dense and id_ in keyword:
+                counts["both"] += 1
+            elif id_ in dense:
+                counts["dense"] += 1
+            elif id_ in keyword:
+                counts["keyword"] += 1
+            else:
+                counts["neither"] += 1
+        return dict(counts)

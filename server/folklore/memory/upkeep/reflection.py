@@ -12,7 +12,7 @@ from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import Member
 from folklore.memory.context import MemoryContext
 from folklore.memory.context.validation import check_draft
-from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_pieces
+from folklore.memory.recall.corpus_statistics import lexemes_of, rarities, read_tokens
 from folklore.model import Draft, Filters
 from folklore.new_ids import new_id
 from folklore.text.clean import digest
@@ -52,12 +52,12 @@ async def _keywords(
     if not words:
         return []
     scope = Scope({namespace.id: namespace.name}, Filters(), now)
-    analysed, in_scope = await read_pieces(
+    analysed, in_scope = await read_tokens(
         memory, memory.statements, scope, words, namespace.languages
     )
-    pieces = {place: analysed[word] for place, word in enumerate(words)}
+    tokens = {index: analysed[word] for index, word in enumerate(words)}
     query = lexemes_of(
-        pieces, in_scope, (), several=len(namespace.languages) > 1, former=False
+        tokens, in_scope, (), several=len(namespace.languages) > 1, former=False
     )
     rarity = dict(zip(words, rarities(query, len(words)), strict=True))
     return keywords(shared, rarity)
