@@ -193,21 +193,15 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
     if not await visible_memories(context, [namespace.id], [request.id]):
         raise unknown_memories([request.id])
-    caller = None if context.caller.access is None else context.caller.author
-    values = {
-        "namespace": namespace.id,
-        "memory": request.id,
-        "caller": caller,
-        "fetch": request.limit,
-    }
-    return tuple(
-        [
-            made(Use, row)
-            for row in await context.memory.root.database.rows(
-                "activity/uses", **values
-            )
-        ]
+    is_owner = context.caller.access is None
+    rows = await context.memory.root.database.rows(
+        "activity/uses",
+        namespace=namespace.id,
+        memory=request.id,
+        caller=None if is_owner else context.caller.author,
+        fetch=request.limit,
     )
+    return tuple([made(Use, row) for row in rows])
 
 
 def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
@@ -239,19 +233,20 @@ class _Log:
     async def earlier(self, end: Place | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
         at, id_, namespace = end or _END
-        recalled = _BEGINNING if self.author is None else now - _RECALLED
-        place = {"before_at": at, "before_id": id_, "before_namespace": namespace}
         rows = await self.statements.events(
-            **self._question(limit + 1), **place, recalled_since=recalled
+            **self._question(limit + 1),
+            before_at=at,
+            before_id=id_,
+            before_namespace=namespace,
+            recalled_since=_BEGINNING if self.author is None else now - _RECALLED,
         )
         events = rows[:limit]
         more = len(rows) > limit
         if end is not None:
             return events, None, more
+        since = now - _LATE
         if more:
-            since = max(now - _LATE, events[-1].at + _LEAST)
-        else:
-            since = now - _LATE
+            since = max(since, events[-1].at + _LEAST)
         return events, Feed.of(since, [event.place for event in events]), more
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
@@ -259,15 +254,21 @@ class _Log:
         rows = await self.statements.events_since(
             **self._question(len(feed.marks) + limit + 1), since=feed.since
         )
-        already_read = [event.place for event in rows if feed.holds(event.place)]
-        new = [event for event in rows if not feed.holds(event.place)]
+        new: list[ActivityEvent] = []
+        read = []
+        for event in rows:
+            if feed.holds(event.place):
+                read.append(event.place)
+            else:
+                new.append(event)
         events = new[:limit]
-        rest = new[limit:]
+        following = new[limit:]
 
-        places = sorted(already_read + [event.place for event in events])
+        read += [event.place for event in events]
+        read.sort()
         since = max(feed.since, now - _LATE)
-        if len(places) > _REMEMBERED:
-            since = max(since, places[-_REMEMBERED - 1].at + _LEAST)
-        if rest:
-            since = min(since, rest[0].at)
-        return events, Feed.of(since, places), bool(rest)
+        if len(read) > _REMEMBERED:
+            since = max(since, read[-_REMEMBERED - 1].at + _LEAST)
+        if following:
+            since = min(since, following[0].at)
+        return events, Feed.of(since, read), bool(following)

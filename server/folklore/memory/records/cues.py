@@ -1,6 +1,7 @@
 """Cues of stored memories: added to a known text, taken over from a superseded memory, embedded after a change."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from types import MappingProxyType
 from uuid import UUID
 
@@ -31,7 +32,8 @@ async def add_cues(
     if not stated:
         return []
     changed: dict[UUID, Cues] = {}
-    for id_, state in (await change.states(list(stated), whole=True)).items():
+    states = await change.states(list(stated), whole=True)
+    for id_, state in states.items():
         present = cues_of(state)
         if present and id_ in inherited:
             continue
@@ -45,15 +47,19 @@ async def add_cues(
 
 def united_cues(memories: Iterable[Memory], content: str) -> tuple[str, ...]:
     """Return the best eight cues of memories that become one with this content."""
-    return united((cue for memory in memories for cue in memory.cues), content, MOST)
+    cues = chain.from_iterable(memory.cues for memory in memories)
+    return united(cues, content, MOST)
 
 
 def learned_cues(memories: Iterable[Memory]) -> tuple[str, ...]:
     """Return the cues that memories which become one learned and nobody stated for any of them."""
-    memories = list(memories)
-    stated = {cue for memory in memories for cue in {*memory.cues} - {*memory.learned}}
-    learned = dict.fromkeys(cue for memory in memories for cue in memory.learned)
-    return tuple(cue for cue in learned if cue not in stated)[-MOST:]
+    stated: set[str] = set()
+    learned: dict[str, None] = {}
+    for memory in memories:
+        stated |= set(memory.cues) - set(memory.learned)
+        learned |= dict.fromkeys(memory.learned)
+    never_stated = [cue for cue in learned if cue not in stated]
+    return tuple(never_stated[-MOST:])
 
 
 async def embed_cues(
@@ -102,4 +108,6 @@ def learned_of(state: State) -> tuple[str, ...]:
 
 def _phrases(state: State, name: str) -> tuple[str, ...]:
     phrases = state.held[name]
-    return tuple(map(str, phrases)) if isinstance(phrases, list) else ()
+    if not isinstance(phrases, list):
+        return ()
+    return tuple(map(str, phrases))

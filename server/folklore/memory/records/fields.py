@@ -19,6 +19,8 @@ from folklore.text.clean import digest
 
 # What a reader takes for the words of the author.
 TEXTS = frozenset(("content", "summary", "source"))
+# Digits of numbers as the database stores them.
+_DIGITS = 6
 _INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
 
 
@@ -33,25 +35,24 @@ async def write_fields(
     The vector of cues is pending if they or the content changed: after the commit, `embed_cues` makes it.
     """
     values = {**state.held, **fields}
-    alive = values["forgotten_at"] is None and values["superseded_at"] is None
-    text = digest(str(values["content"]))
-    if alive and (holder := await change.in_force(digests=[text])) not in (
-        None,
-        state.id,
-    ):
-        raise text_in_use(holder)
+    text_digest = digest(str(values["content"]))
+    if values["forgotten_at"] is None and values["superseded_at"] is None:
+        holder = await change.in_force(digests=[text_digest])
+        if holder not in (None, state.id):
+            raise text_in_use(holder)
     if "language" in fields:
         await change.add_language(language=str(fields["language"]))
-    indexed = not _INDEXED.isdisjoint(fields)
-    if indexed:
+
+    content_changed = "content" in fields
+    is_indexed = not _INDEXED.isdisjoint(fields)
+    if is_indexed:
         await change.unindex([state.id])
-    await change.update(
-        changes=[Patch(state.id, fields, text if "content" in fields else None)]
-    )
-    if indexed:
+    new_digest = text_digest if content_changed else None
+    await change.update(changes=[Patch(state.id, fields, new_digest)])
+    if is_indexed:
         await change.reindex(
             state.id,
-            content_changed="content" in fields,
+            content_changed=content_changed,
             cues_changed="cues" in fields,
             vectors=vectors,
         )
@@ -79,10 +80,12 @@ async def restorable(change: NamespaceTransaction, last: Revision) -> Mapping[st
     """Return the columns that a revision kept; with a text, who had changed it last, which old revisions lack."""
     if TEXTS.isdisjoint(last.before) or "changed_by" in last.before:
         return last.before
-    former = await change.signature(
+    signature = await change.signature(
         id=last.memory_id, revision=last.revision, texts=sorted(TEXTS)
     )
-    return {**last.before, **asdict(former or Signature())}
+    if signature is None:
+        signature = Signature()
+    return {**last.before, **asdict(signature)}
 
 
 def text_in_use(holder: object) -> Conflict:
@@ -94,24 +97,28 @@ def text_in_use(holder: object) -> Conflict:
 
 def differing(values: Mapping[str, Any], state: State) -> dict[str, Any]:
     """Return the values that differ from those of a memory."""
-    return {
-        name: value
-        for name, value in values.items()
-        if _differs(name, value, state.held[name])
-    }
+    changed = {}
+    for name, value in values.items():
+        if _differs(name, value, state.held[name]):
+            changed[name] = value
+    return changed
 
 
 def revised(changed: Mapping[str, Any]) -> list[str]:
     """Return the columns that a revision keeps: a memory that moves to another session gets another position."""
-    return [*changed, *(["position"] if "session" in changed else [])]
+    columns = list(changed)
+    if "session" in changed:
+        columns.append("position")
+    return columns
 
 
 def _differs(name: str, new: object, old: object) -> bool:
+    """Return whether two values of a column differ: as times, and as exactly as the database stores numbers."""
     is_time = name in FIELDS and FIELDS[name].type == "time"
     if is_time and isinstance(new, str) and isinstance(old, str):
         return datetime.fromisoformat(new) != datetime.fromisoformat(old)
     if isinstance(new, float) and isinstance(old, float):
-        return round(new, 6) != round(old, 6)  # as exact as the database stores them
+        return round(new, _DIGITS) != round(old, _DIGITS)
     return new != old
 
 

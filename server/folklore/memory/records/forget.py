@@ -14,7 +14,7 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.context.filters import resolve_filters
 from folklore.memory.records.supersede import restore
-from folklore.model import Filters, Memory, Revision
+from folklore.model import Filters, Memory, Revision, Role
 from folklore.permissions import require, require_writable
 
 MAX_AT_ONCE = 1_000
@@ -98,9 +98,8 @@ async def _write(
         await change.close(
             closings=[Closing(id_, forgotten_at=change.now) for id_ in ids]
         )
-    await restore(
-        change, hidden, f"{'erased' if erase else 'forgot'} what superseded it"
-    )
+    done = "erased" if erase else "forgot"
+    await restore(change, hidden, f"{done} what superseded it")
 
 
 async def _hidden(
@@ -111,12 +110,11 @@ async def _hidden(
     One that matches the filters itself stays superseded: forgetting a topic must not bring its older memories back.
     """
     states = await change.states(ids)
-    successors = [
-        id_
-        for id_, state in states.items()
-        if state.forgotten_at is None and state.superseded_at is None
-    ]
-    hidden = dict(await change.superseded_by(leading=successors, leaving=ids))
+    in_force = []
+    for id_, state in states.items():
+        if state.forgotten_at is None and state.superseded_at is None:
+            in_force.append(id_)
+    hidden = dict(await change.superseded_by(leading=in_force, leaving=ids))
     if hidden and filters is not None:
         matching = replace(filters, include_superseded=True)
         for id_ in await change.matching(matching, len(hidden), list(hidden)):
@@ -144,9 +142,9 @@ async def _select(
         names = {namespace.name for namespace in located.values()}
         in_order = sorted(located, key=lambda id_: (located[id_].id, id_))
         groups = groupby(in_order, key=lambda id_: located[id_].id)
-        selected: dict[UUID, list[UUID] | None] = {
-            place: list(ids) for place, ids in groups
-        }
+        selected: dict[UUID, list[UUID] | None] = {}
+        for namespace_id, ids in groups:
+            selected[namespace_id] = list(ids)
         filters = None
     else:
         filters = resolve_filters(request.filters, context)
@@ -164,13 +162,9 @@ async def _select(
             namespaces = Listed([await memory.find_namespace(context.namespace())])
         names = {namespace.name for namespace in namespaces}
         selected = dict.fromkeys(sorted(namespace.id for namespace in namespaces))
+    role: Role = "admin" if request.erase else "writer"
     for name in sorted(names):
-        require(
-            context.caller,
-            name,
-            "admin" if request.erase else "writer",
-            dry_run=request.dry_run,
-        )
+        require(context.caller, name, role, dry_run=request.dry_run)
     return selected, filters
 
 
@@ -179,8 +173,13 @@ async def _due(
 ) -> tuple[list[UUID], list[UUID]]:
     """Return the memories to forget, and those that are forgotten already."""
     states = await change.states(ids)
-    existing = [id_ for id_ in ids if id_ in states]
-    if erase:
-        return existing, []
-    targets = [id_ for id_ in existing if states[id_].forgotten_at is None]
-    return targets, [id_ for id_ in existing if states[id_].forgotten_at is not None]
+    due = []
+    forgotten = []
+    for id_ in ids:
+        if id_ not in states:
+            continue
+        if erase or states[id_].forgotten_at is None:
+            due.append(id_)
+        else:
+            forgotten.append(id_)
+    return due, forgotten

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from uuid import UUID
 
 from folklore.contract.memories import (
@@ -77,16 +78,14 @@ async def resolve_ids(
     # As the owner within readable namespaces: row-level security would keep an expression out of the index conditions.
     limit = _READ * len(request.endings)
     matches = await memory.root.memories.ending(readable, request.endings, limit=limit)
-    read = await visible_memories(
-        context, readable, (id_ for ids in matches.values() for id_ in ids)
-    )
-    visible = {id_: item for (_, id_), item in read.items()}
-    return tuple(
-        ResolvedId(
-            ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES]
-        )
-        for ending, ids in matches.items()
-    )
+    every_id = chain.from_iterable(matches.values())
+    read = await visible_memories(context, readable, every_id)
+    visible = {id_: memory for (_, id_), memory in read.items()}
+    resolved = []
+    for ending, ids in matches.items():
+        candidates = [visible[id_] for id_ in ids if id_ in visible]
+        resolved.append(ResolvedId(ending, tuple(candidates[:_CANDIDATES])))
+    return tuple(resolved)
 
 
 async def visible_memories(
@@ -101,31 +100,31 @@ async def visible_memories(
     With `forgotten`, those too that the caller could restore.
     """
     read = await context.memory.memories.get(namespaces, list(dict.fromkeys(ids)))
-    return {
-        (place, item.id): item
-        for place, item in read
-        if item.forgotten_at is None or (forgotten and is_visible(context, item))
-    }
+    visible = {}
+    for namespace, memory in read:
+        is_shown = memory.forgotten_at is None
+        if forgotten:
+            is_shown = is_visible(context, memory)
+        if is_shown:
+            visible[namespace, memory.id] = memory
+    return visible
 
 
 def is_visible(context: RequestContext, memory: Memory) -> bool:
     """Return True for a memory that is not forgotten, or that the caller could restore."""
     caller = context.caller
-    return (
-        memory.forgotten_at is None
-        or caller.access is None
-        or role_in(caller, memory.namespace) != "reader"
-    )
+    if memory.forgotten_at is None or caller.access is None:
+        return True
+    return role_in(caller, memory.namespace) != "reader"
 
 
 async def read_memories(
     context: RequestContext, namespace: UUID, ids: Sequence[UUID]
 ) -> dict[UUID, Memory]:
     """Read memories of one namespace by id, forgotten ones too. Raises NotFound."""
-    read = {
-        memory.id: memory
-        for _, memory in await context.memory.memories.get([namespace], ids)
-    }
-    if missing := [id_ for id_ in ids if id_ not in read]:
+    rows = await context.memory.memories.get([namespace], ids)
+    read = {memory.id: memory for _, memory in rows}
+    missing = [id_ for id_ in ids if id_ not in read]
+    if missing:
         raise unknown_memories(missing)
     return read

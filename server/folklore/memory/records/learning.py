@@ -15,7 +15,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from itertools import islice
 from uuid import UUID
 
 from folklore.contract.recall import RecallRequest
@@ -119,7 +118,8 @@ async def _teach_quoted(
         log.warning("cues_not_learned", count=len(found), reason=error.message)
         return
     memories = [item for _, item in read]
-    for namespace, ids in (await asyncio.to_thread(_quoted, memories, texts)).items():
+    quoted = await asyncio.to_thread(_quoted, memories, texts)
+    for namespace, ids in quoted.items():
         questions = _questions(context, client_session, namespace)
         if questions:
             taught = ids[:_MOST_TAUGHT]
@@ -137,7 +137,7 @@ def _quoted(memories: Iterable[Memory], texts: Iterable[str]) -> dict[str, list[
 
 
 def _found_by(questions: Iterable[AskedQuestion]) -> set[UUID]:
-    return {id_ for question in questions for id_ in question.found}
+    return set[UUID]().union(*(question.found for question in questions))
 
 
 def _latest_of(
@@ -146,8 +146,11 @@ def _latest_of(
     """Return the choice of the latest question that found a memory, or the one that it superseded."""
 
     def choose(state: State) -> Iterable[AskedQuestion]:
-        found = state.id if superseded is None else superseded[state.id]
-        return islice((item for item in questions if found in item.found), 1)
+        id_ = state.id if superseded is None else superseded[state.id]
+        for question in questions:
+            if id_ in question.found:
+                return [question]
+        return []
 
     return choose
 
@@ -222,7 +225,8 @@ async def _learn_each(
 ) -> list[UUID]:
     """Add chosen questions to the cues of memories in force; return those that learned."""
     learned: list[UUID] = []
-    for state in (await change.states(ids, whole=True)).values():
+    states = await change.states(ids, whole=True)
+    for state in states.values():
         in_force = state.forgotten_at is None and state.superseded_at is None
         if in_force and await _learn_of(change, state, choose(state)):
             learned.append(state.id)
@@ -239,10 +243,10 @@ async def _learn_of(
     cues = present
     for question in questions:
         known = (str(state.held["content"]), *cues.every)
-        removed_before = question.text.casefold() in {
-            cue.casefold() for cue in cues.learned
-        }
-        if removed_before or not brings_words(question.text, known):
+        learned_before = set(map(str.casefold, cues.learned))
+        if question.text.casefold() in learned_before:
+            continue
+        if not brings_words(question.text, known):
             continue
         matches = [0] * len(cues.learned)
         if len(cues.every) >= MOST:

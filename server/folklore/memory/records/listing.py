@@ -58,12 +58,14 @@ async def list_page(
         list(map(Recalled, listing.memories)), page.max_tokens
     )
     more = listing.more or left_out
+    next_cursor = None
+    if more:
+        next_cursor = page_cursor(listing.places[len(results) - 1], question)
+    is_empty = not listing.memories and not page.cursor
     return Answer(
         memories=tuple(results),
         searched=tuple(names.values()),
         truncated=more,
-        cursor=page_cursor(listing.places[len(results) - 1], question)
-        if more
-        else None,
-        note=None if listing.memories or page.cursor else "Nothing matches.",
+        cursor=next_cursor,
+        note="Nothing matches." if is_empty else None,
     )

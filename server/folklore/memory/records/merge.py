@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from itertools import chain
 from operator import attrgetter
 from typing import Any
 from uuid import UUID
@@ -68,24 +69,20 @@ async def merge(
     for _ in range(_TRIES):
         read = await read_memories(context, namespace.id, [request.id, *others])
         sources = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
-        fields = _united(read[request.id], sources, values)
-        content = fields.get("content", read[request.id].content)
-        if content == read[request.id].content:
-            vectors = None
-        else:
+        target = read[request.id]
+        fields = _united(target, sources, values)
+        content = fields.get("content", target.content)
+        vectors = None
+        if content != target.content:
             vectors = await embed(context.memory, [content])
         async with context.memory.changes.of(
             namespace.id, caller=context.caller, now=context.now
         ) as change:
             states = await change.states([request.id, *others], whole=True)
-            if any(
-                id_ not in states or states[id_].revision != item.revision
-                for id_, item in read.items()
-            ):
+            if _changed_since(read, states):
                 continue
-            await _write(
-                change, request, states, [item.id for item in sources], fields, vectors
-            )
+            ids = [item.id for item in sources]
+            await _write(change, request, states, ids, fields, vectors)
         context.memory.changed()
         await embed_cues(context.memory, namespace.id, [request.id])
         return namespace
@@ -93,6 +90,12 @@ async def merge(
         f"The memory {request.id} is being changed by another caller.",
         hint="Try again.",
     )
+
+
+def _changed_since(read: Mapping[UUID, Memory], states: Mapping[UUID, State]) -> bool:
+    """Return whether any of these memories is gone, or at another revision than when it was read."""
+    revisions = {id_: state.revision for id_, state in states.items()}
+    return any(revisions.get(id_) != memory.revision for id_, memory in read.items())
 
 
 async def merge_again(
@@ -105,16 +108,10 @@ async def merge_again(
     """Take back the undo of a merge. Raises Conflict if one of the merged memories changed since."""
     others = await change.merged_at(at=merged_at)
     states = {state.id: state, **await change.states(others)}
+    fields = await restorable(change, undone)
+    request = UpdateRequest(id=state.id)
     undoes = {state.id: undone.revision}
-    await _write(
-        change,
-        UpdateRequest(id=state.id),
-        states,
-        others,
-        await restorable(change, undone),
-        vectors,
-        undoes,
-    )
+    await _write(change, request, states, others, fields, vectors, undoes)
 
 
 async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) -> None:
@@ -122,9 +119,8 @@ async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) ->
 
     Raises Conflict if another memory has the text of one.
     """
-    await restore_merged(
-        change, await change.superseded_at(by=target, at=last.changed_at, reason=MERGED)
-    )
+    merged = await change.superseded_at(by=target, at=last.changed_at, reason=MERGED)
+    await restore_merged(change, merged)
     await change.unrelate_since(target, last)
 
 
@@ -132,20 +128,15 @@ async def restore_merged(
     change: NamespaceTransaction, merged: Sequence[Superseded]
 ) -> None:
     """Put superseded memories in force again. Raises Conflict if another memory has the text of one."""
-    if (
-        merged
-        and (holder := await change.in_force(digests=[item.digest for item in merged]))
-        is not None
-    ):
-        raise text_in_use(holder)
+    if merged:
+        holder = await change.in_force(digests=[item.digest for item in merged])
+        if holder is not None:
+            raise text_in_use(holder)
     ids = [item.id for item in merged]
+    fields = ["superseded_at", "superseded_by"]
     undoes = {item.id: item.revision for item in merged}
-    await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
-    await change.update(
-        changes=[
-            Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids
-        ]
-    )
+    await change.record(ids, "undo", fields, undoes=undoes)
+    await change.update(changes=[Patch(id_, dict.fromkeys(fields)) for id_ in ids])
 
 
 async def _namespace(
@@ -175,28 +166,25 @@ def _united(
     """
     if not others:
         return values
-    everyone = [target, *others]
-    newest = max(everyone, key=attrgetter("age"))
-    united = Draft(
+    memories = [target, *others]
+    newest = max(memories, key=attrgetter("age"))
+    tags = chain.from_iterable(memory.tags for memory in memories)
+    draft = Draft(
         newest.content,
         newest.summary,
-        tags=tag_rules.normalise(
-            (tag for memory in everyone for tag in memory.tags), field="tags"
-        ),
-        cues=united_cues(everyone, str(values.get("content", newest.content))),
-        learned_cues=learned_cues(everyone),
+        tags=tag_rules.normalise(tags, field="tags"),
+        cues=united_cues(memories, str(values.get("content", newest.content))),
+        learned_cues=learned_cues(memories),
         language=newest.language,
         occurred_at=newest.when,
         expires_at=newest.expires_at,
-        pinned=any(memory.pinned for memory in everyone),
+        pinned=any(memory.pinned for memory in memories),
     )
-    names = (
-        _UNITED if newest is target or "content" in values else (*_UNITED, *_OF_TEXT)
-    )
-    return {
-        **{name: value for name, value in columns_of(united).items() if name in names},
-        **values,
-    }
+    columns = columns_of(draft)
+    keeps_text = newest is target or "content" in values
+    names = _UNITED if keeps_text else (*_UNITED, *_OF_TEXT)
+    united = {name: columns[name] for name in columns if name in names}
+    return {**united, **values}
 
 
 async def _write(
@@ -211,15 +199,13 @@ async def _write(
     target = states[request.id]
     require_in_force(target)
     require_revision(target.id, target.revision, request.if_revision)
-    replacements = [
-        Replacement(id_, target.id, f"merge[{place}]", MERGED)
-        for place, id_ in enumerate(sources)
-    ]
-    for replacement in replacements:
-        if (error := refusal(replacement, states)) is not None and not is_done(
-            replacement, states
-        ):
+    replacements = []
+    for index, id_ in enumerate(sources):
+        replacement = Replacement(id_, target.id, f"merge[{index}]", MERGED)
+        error = refusal(replacement, states)
+        if error is not None and not is_done(replacement, states):
             raise error
+        replacements.append(replacement)
     changed = differing(fields, target)
     if undoes is None:  # a redo has who changed the text among its fields
         changed = signed(changed, target, change)

@@ -50,29 +50,35 @@ async def read_overview(context: RequestContext, request: OverviewRequest) -> Ov
     listed = await context.memory.find_namespaces(request.namespaces)
     # Without empty ones, of which there may be thousands.
     namespaces = [namespace.id for namespace in listed if not namespace.empty]
-    today = context.now.astimezone(context.zone).date()
-    zone = context.zone
-    past = reversed(range(max(request.days, _WEEK)))
-    starts = [
-        datetime.combine(today - timedelta(days=ago), time(), zone) for ago in past
-    ]
+    starts = _starts_of_days(context, max(request.days, _WEEK))
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     logs = ActivityStatements(context.memory.root.database)
     activity = await logs.written(namespaces=namespaces, actions=WRITES, starts=starts)
     recalled = dict(await logs.recalled(namespaces=namespaces, starts=starts))
-    counts: Counter[int] = Counter()
+    stored: Counter[int] = Counter()
     for item in activity:
-        counts[item.day] += item.memories if item.action in _STORING else 0
-    days = (
-        DayCounts(start.date(), counts[day], recalled.get(day, 0))
-        for day, start in enumerate(starts)
-    )
+        if item.action in _STORING:
+            stored[item.day] += item.memories
+    days = []
+    for day, start in enumerate(starts):
+        days.append(DayCounts(start.date(), stored[day], recalled.get(day, 0)))
+    of_week = [item for item in activity if item.day >= len(starts) - _WEEK]
     return Overview(
-        days=tuple(days)[-request.days :],
-        changes=_changes(item for item in activity if item.day >= len(starts) - _WEEK),
+        days=tuple(days[-request.days :]),
+        changes=_changes(of_week),
         attention=await _attention(context, namespaces),
         failed_jobs=await _failed_jobs(context),
     )
+
+
+def _starts_of_days(context: RequestContext, days: int) -> list[datetime]:
+    """Return when each of so many days begins in the caller's time zone, today last."""
+    today = context.now.astimezone(context.zone).date()
+    starts = []
+    for ago in reversed(range(days)):
+        day = today - timedelta(days=ago)
+        starts.append(datetime.combine(day, time(), context.zone))
+    return starts
 
 
 def _changes(activity: Iterable[DayWrites]) -> tuple[AuthorChanges, ...]:
@@ -80,10 +86,10 @@ def _changes(activity: Iterable[DayWrites]) -> tuple[AuthorChanges, ...]:
     counts: Counter[tuple[str, str]] = Counter()
     for item in activity:
         counts[item.author, item.action] += item.memories
-    return tuple(
-        AuthorChanges(author, action, memories)
-        for (author, action), memories in counts.most_common()
-    )
+    changes = []
+    for (author, action), memories in counts.most_common():
+        changes.append(AuthorChanges(author, action, memories))
+    return tuple(changes)
 
 
 async def _attention(
@@ -101,15 +107,17 @@ async def _attention(
     )
     similar: dict[str, int] = {}
     if model is not None:
-        numbers = {"distance": 1 - NEAREST, "newest": _NEWEST, "compared": _COMPARED}
-        values = {
-            "namespaces": namespaces,
-            "model": model.id,
-            "settled": SETTLED,
-            "now": context.now,
-        }
-        similar = dict(await statements.newest_similar(**values, **numbers))
-    items = (replace(item, similar=similar.get(item.namespace, 0)) for item in counts)
+        rows = await statements.newest_similar(
+            namespaces=namespaces,
+            model=model.id,
+            settled=SETTLED,
+            now=context.now,
+            distance=1 - NEAREST,
+            newest=_NEWEST,
+            compared=_COMPARED,
+        )
+        similar = dict(rows)
+    items = [replace(item, similar=similar.get(item.namespace, 0)) for item in counts]
     return tuple(item for item in items if any(_COUNTS(item)))
 
 

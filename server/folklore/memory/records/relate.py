@@ -41,17 +41,13 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
     memory = context.memory
     result = RelateResult()
     changes = _checked(request.relations, result)
-    ends = [
-        id_ for relation, _ in changes for id_ in (relation.from_id, relation.to_id)
-    ]
-    guard_fields(
-        {"relation": [change.type for change in request.relations]}, memory.secrets
-    )
+    ends: dict[UUID, None] = {}
+    for relation, _ in changes:
+        ends |= {relation.from_id: None, relation.to_id: None}
+    types = [change.type for change in request.relations]
+    guard_fields({"relation": types}, memory.secrets)
     located = await locate(
-        memory,
-        list(dict.fromkeys(ends)),
-        namespaces=request.namespaces,
-        unforgotten=True,
+        memory, list(ends), namespaces=request.namespaces, unforgotten=True
     )
     for name in sorted({namespace.name for namespace in located.values()}):
         require(context.caller, name, "writer")
@@ -72,28 +68,21 @@ def _key(relation: Relation) -> tuple[UUID, str, UUID]:
     return relation.from_id, relation.type, relation.to_id
 
 
-def _checked(
-    requested: Sequence[RelationChange], result: RelateResult
-) -> list[_Change]:
+def _checked(changes: Sequence[RelationChange], result: RelateResult) -> list[_Change]:
     checked: dict[tuple[UUID, str, UUID], _Change] = {}
-    for item in requested:
+    for item in changes:
         try:
             change = _check(item)
         except InvalidInput as error:
-            _fail(
-                result,
-                Relation(item.from_id, item.type, item.to_id, item.strength),
-                error,
-            )
+            requested = Relation(item.from_id, item.type, item.to_id, item.strength)
+            _fail(result, requested, error)
             continue
-        if checked.setdefault(_key(change[0]), change) is not change:
-            _fail(
-                result,
-                change[0],
-                InvalidInput(
-                    "relations", "hold this relation twice; the first one applies."
-                ),
-            )
+        relation, _ = change
+        if _key(relation) in checked:
+            problem = "hold this relation twice; the first one applies."
+            _fail(result, relation, InvalidInput("relations", problem))
+        else:
+            checked[_key(relation)] = change
     return list(checked.values())
 
 
@@ -117,17 +106,17 @@ def _by_namespace(
     grouped: dict[UUID, list[_Change]] = {}
     for relation, remove in changes:
         ends = (relation.from_id, relation.to_id)
-        if missing := [id_ for id_ in ends if id_ not in located]:
+        missing = [id_ for id_ in ends if id_ not in located]
+        if missing:
             _fail(result, relation, NotFound(f"There is no memory {missing[0]}."))
             continue
-        one, other = (located[id_] for id_ in ends)
-        if one.id != other.id:
-            error = Conflict(
-                f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one."
-            )
-            _fail(result, relation, error)
+        namespace = located[relation.from_id]
+        other = located[relation.to_id]
+        if namespace.id != other.id:
+            problem = f"The memories are in two namespaces, {namespace.name} and {other.name}; relations stay in one."
+            _fail(result, relation, Conflict(problem))
         else:
-            grouped.setdefault(one.id, []).append((relation, remove))
+            grouped.setdefault(namespace.id, []).append((relation, remove))
     return grouped
 
 
@@ -135,21 +124,20 @@ async def _write(
     transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult
 ) -> list[UUID]:
     """Write changes and return the memories whose cues changed."""
-    await _remove(
-        transaction, [relation for relation, remove in changes if remove], result
-    )
-    relations = [relation for relation, remove in changes if not remove]
-    inherited = await _supersede(
-        transaction,
-        [relation for relation in relations if relation.type == SUPERSEDES],
-        result,
-    )
-    await _add(
-        transaction,
-        [relation for relation in relations if relation.type != SUPERSEDES],
-        result,
-    )
-    return inherited
+    removed = []
+    replacements = []
+    added = []
+    for relation, remove in changes:
+        if remove:
+            removed.append(relation)
+        elif relation.type == SUPERSEDES:
+            replacements.append(relation)
+        else:
+            added.append(relation)
+    await _remove(transaction, removed, result)
+    inheriting = await _supersede(transaction, replacements, result)
+    await _add(transaction, added, result)
+    return inheriting
 
 
 async def _remove(
@@ -176,10 +164,13 @@ async def _add(
         return
     new = await transaction.relate(relations)
     for relation in relations:
-        if _key(relation) not in new:  # forgotten since it was located
+        is_new = new.get(_key(relation))
+        if is_new is None:  # forgotten since it was located
             _fail(result, relation, NotFound("One of the memories was forgotten."))
+        elif is_new:
+            result.created.append(relation)
         else:
-            (result.created if new[_key(relation)] else result.updated).append(relation)
+            result.updated.append(relation)
 
 
 async def _supersede(
@@ -190,28 +181,25 @@ async def _supersede(
     """Write replacements and return the memories that took over cues."""
     if not relations:
         return []
-    states = await transaction.states(
-        [id_ for relation in relations for id_ in (relation.from_id, relation.to_id)],
-        whole=True,
-    )
+    ends: list[UUID] = []
+    for relation in relations:
+        ends += [relation.from_id, relation.to_id]
+    states = await transaction.states(ends, whole=True)
     replacements: dict[UUID, Replacement] = {}
     new = {relation.from_id for relation in relations}
     for relation in relations:
         item = Replacement(
             old=relation.to_id, new=relation.from_id, field="to", new_field="from"
         )
-        if error := refusal(item, states):
+        error = refusal(item, states)
+        if error is not None:
             _fail(result, relation, error)
         elif is_done(item, states):
             result.updated.append(relation)
         elif item.old in replacements or item.old in new:
-            _fail(
-                result,
-                relation,
-                InvalidInput(
-                    "to", "takes part in two replacements.", hint="Use two calls."
-                ),
-            )
+            problem = "takes part in two replacements."
+            twice = InvalidInput("to", problem, hint="Use two calls.")
+            _fail(result, relation, twice)
         else:
             replacements[item.old] = item
             result.created.append(relation)

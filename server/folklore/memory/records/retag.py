@@ -24,17 +24,14 @@ async def rename_tag(context: RequestContext, request: RenameTagRequest) -> Rena
     if not request.dry_run:
         require_writable(context.caller)
     guard_fields({"to": request.to}, context.memory.secrets)
-    [old], [new] = (
-        tag_rules.normalise([request.tag], field="tag"),
-        tag_rules.normalise([request.to], field="to"),
-    )
+    [old] = tag_rules.normalise([request.tag], field="tag")
+    [new] = tag_rules.normalise([request.to], field="to")
     tag_rules.refuse_null_words([new], "to")
     if old == new:
         raise InvalidInput("to", "is the tag itself.", hint="Give another name.")
-    if request.namespace is None:
+    name = request.namespace
+    if name is None:
         name = context.namespace()
-    else:
-        name = request.namespace
     namespace = await context.memory.find_namespace(name)
     require(context.caller, namespace.name, "writer", dry_run=request.dry_run)
     work = _take_back if request.undo else _rename

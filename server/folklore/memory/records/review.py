@@ -6,6 +6,7 @@ day in its metadata. Both are plain values that the whole team sees, and that an
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from itertools import chain
 from operator import attrgetter
 from uuid import UUID
 
@@ -41,21 +42,16 @@ async def read_review(context: RequestContext, request: ReviewRequest) -> Review
     namespace = await context.memory.find_namespace(
         request.namespace or context.namespace()
     )
-    groups, cursor = await _FINDERS[request.reason](context, namespace.id, request)
-    ids = dict.fromkeys(id_ for group in groups for id_ in group)
-    read = {
-        memory.id: memory
-        for _, memory in await context.memory.memories.get([namespace.id], list(ids))
-    }
-    items = [
-        ReviewItem(
-            request.reason,
-            tuple(sorted((read[id_] for id_ in group), key=attrgetter("age"))),
-            similarity,
-        )
-        for group, similarity in groups.items()
-        if read.keys() >= group
-    ]
+    find = _FINDERS[request.reason]
+    groups, cursor = await find(context, namespace.id, request)
+    ids = list(dict.fromkeys(chain.from_iterable(groups)))
+    rows = await context.memory.memories.get([namespace.id], ids)
+    read = {memory.id: memory for _, memory in rows}
+    items = []
+    for group, similarity in groups.items():
+        if read.keys() >= group:
+            memories = sorted([read[id_] for id_ in group], key=attrgetter("age"))
+            items.append(ReviewItem(request.reason, tuple(memories), similarity))
     return Review(namespace.name, tuple(items), cursor)
 
 
@@ -68,13 +64,13 @@ async def _near_duplicates(
     )
     pairs = await _similar(context, namespace, ids)
     if pairs:
-        both = list({id_ for pair in pairs for id_ in pair})
-        for pair in await statements.settled(
-            namespace=namespace, ids=both, types=SETTLED
-        ):
+        both = list(frozenset[UUID]().union(*pairs))
+        settled = await statements.settled(namespace=namespace, ids=both, types=SETTLED)
+        for pair in settled:
             pairs.pop(frozenset(pair), None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
-    return {pair: pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None
+    is_full = len(ids) == _PAGE
+    return {pair: pairs[pair] for pair in best}, ids[-1] if is_full else None
 
 
 async def _contradictions(
@@ -126,11 +122,11 @@ async def _similar(
     neighbours = await context.memory.embeddings.neighbours(
         namespace, ids, model.id, newest=NEWEST, now=context.now, similar=NEAREST
     )
-    return {
-        frozenset((id_, near.id)): near.similarity
-        for id_, others in near_duplicates(neighbours).items()
-        for near in others
-    }
+    pairs = {}
+    for id_, others in near_duplicates(neighbours).items():
+        for near in others:
+            pairs[frozenset((id_, near.id))] = near.similarity
+    return pairs
 
 
 async def comparing_model(context: RequestContext) -> KnownModel | Model | None:

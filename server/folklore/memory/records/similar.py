@@ -86,11 +86,10 @@ def shown(
 
     Of a large batch the nearest one of each memory comes first.
     """
-    pairs = [
-        (rank, id_, near)
-        for id_, others in similar.items()
-        for rank, near in enumerate(others)
-    ]
+    pairs = []
+    for id_, others in similar.items():
+        for rank, near in enumerate(others):
+            pairs.append((rank, id_, near))
     pairs.sort(key=lambda pair: pair[0])
     nearest: dict[UUID, tuple[Similar, ...]] = {}
     for _, id_, near in pairs[:_MOST_SHOWN]:

@@ -38,7 +38,11 @@ from folklore.memory.context.validation import (
 )
 from folklore.memory.records.cues import add_cues, embed_cues
 from folklore.memory.records.similar import find_neighbours, near_duplicates, shown
-from folklore.memory.records.subjects import Stored, older_on_subject, subjects_of
+from folklore.memory.records.subjects import (
+    ComparedMemory,
+    older_on_subject,
+    subjects_of,
+)
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.model import (
     DEFAULT_LANGUAGE,
@@ -68,7 +72,7 @@ _MOST_ASKED = 20
 
 
 class _RefusedItems(Exception):
-    """Errors of memories by their place in the batch. It rolls the transaction back; the others are written anew."""
+    """Errors of memories by their index in the batch. It rolls the transaction back; the others are written anew."""
 
     def __init__(self, errors: Mapping[int, FolkloreError]) -> None:
         super().__init__()
@@ -77,9 +81,9 @@ class _RefusedItems(Exception):
 
 @dataclass(slots=True)
 class _Batch:
-    """Memories to store by their place in the batch, their vectors in the same order, and the refused ones.
+    """Memories to store by their index in the batch, their vectors in the same order, and the refused ones.
 
-    `superseded` are the memories that they supersede, by place. Those at the places `inherited` have the cues of that
+    `superseded` are the memories that they supersede, by index. Those at the indexes `inherited` have the cues of that
     memory, since they state none.
     """
 
@@ -95,36 +99,30 @@ class _Batch:
         cls, valid: ValidBatch, superseded: Mapping[int, Memory], *, single: bool
     ) -> _Batch:
         """Give every checked draft an id and its digests; one without cues takes over those of what it supersedes."""
-        inherited = frozenset(
-            place
-            for place, old in superseded.items()
-            if old.cues and not valid.drafts[place].cues
-        )
+        inherited = set()
+        for index, old in superseded.items():
+            if old.cues and not valid.drafts[index].cues:
+                inherited.add(index)
         batch = cls(
-            {},
-            dict(valid.errors),
-            single,
+            memories={},
+            errors=dict(valid.errors),
+            single=single,
             superseded=superseded,
-            inherited=inherited,
+            inherited=frozenset(inherited),
         )
-        first: dict[str, bytes] = {}
-        for place, stated in valid.drafts.items():
-            draft = stated
-            if place in inherited:
-                old = superseded[place]
-                draft = replace(stated, cues=old.cues, learned_cues=old.learned)
-            text = digest(draft.content)
-            request = _request_digest(draft, text)
-            item = PreparedMemory(
-                draft.id or new_id(), draft, text, request, detected_language(draft)
-            )
+        request_by_key: dict[str, bytes] = {}
+        for index, draft in valid.drafts.items():
+            if index in inherited:
+                old = superseded[index]
+                draft = replace(draft, cues=old.cues, learned_cues=old.learned)
+            item = _prepared(draft)
             key = draft.idempotency_key
-            if key is not None and first.setdefault(key, item.request) != item.request:
-                batch.errors[place] = batch.used_key(
-                    place, "occurs earlier in this batch with another request."
-                )
+            request = item.request
+            if key is not None and request_by_key.setdefault(key, request) != request:
+                problem = "occurs earlier in this batch with another request."
+                batch.errors[index] = batch.used_key(index, problem)
             else:
-                batch.memories[place] = item
+                batch.memories[index] = item
         return batch
 
     def refuse(self, errors: Mapping[int, FolkloreError]) -> None:
@@ -137,30 +135,31 @@ class _Batch:
     @property
     def changes_others(self) -> bool:
         """True if a memory supersedes or relates to a stored one."""
-        return any(
-            item.draft.supersedes is not None or item.draft.related
-            for item in self.memories.values()
-        )
+        drafts = [item.draft for item in self.memories.values()]
+        return any(draft.supersedes is not None or draft.related for draft in drafts)
 
     def without(
-        self, places: Collection[int]
+        self, indexes: Collection[int]
     ) -> tuple[dict[int, PreparedMemory], Vectors | None]:
-        """Return the memories at other places, and their vectors."""
-        rows = {
-            place: row for row, place in enumerate(self.memories) if place not in places
-        }
-        vectors = self.vectors and self.vectors.select(rows.values())
-        return {place: self.memories[place] for place in rows}, vectors
+        """Return the memories at other indexes, and their vectors."""
+        memories = {}
+        rows = []
+        for row, (index, memory) in enumerate(self.memories.items()):
+            if index not in indexes:
+                memories[index] = memory
+                rows.append(row)
+        vectors = None if self.vectors is None else self.vectors.select(rows)
+        return memories, vectors
 
-    def field(self, place: int, name: str) -> str:
+    def field(self, index: int, name: str) -> str:
         """Return the name of a field in errors."""
-        return prefix_of(place, single=self.single) + name
+        return prefix_of(index, single=self.single) + name
 
-    def used_key(self, place: int, problem: str) -> InvalidInput:
+    def used_key(self, index: int, problem: str) -> InvalidInput:
         """Return the error of another request under a used key."""
         hint = "Repeat the same content, supersedes and related under a key; give a new request another key, or none."
         return InvalidInput(
-            self.field(place, "idempotency_key"),
+            self.field(index, "idempotency_key"),
             f"{problem} The memory was not stored.",
             hint=hint,
         )
@@ -179,59 +178,54 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     """
     memory = context.memory
     guard_fields({"namespace": request.namespace}, memory.secrets)
-    name = names.new(
-        context.namespace() if request.namespace is None else request.namespace
-    )
+    requested = request.namespace
+    name = names.new(context.namespace() if requested is None else requested)
     require(context.caller, name, "writer")
     if not opens(context.caller, name):
         await require_new_namespace(
             memory.root.namespaces, context.caller.author, context.now
         )
     valid = await _checked(context, name, request)
-    batch = _Batch.of(
-        valid, await _superseded(context, name, valid), single=request.single
-    )
+    superseded = await _superseded(context, name, valid)
+    batch = _Batch.of(valid, superseded, single=request.single)
+
     items = list(batch.memories.values())
     with stage("store.embed", memories=len(items)):
         batch.vectors, embedding_task = await _embed_soon(memory, items)
     with stage("store.write", memories=len(batch.memories)):
         written = await _write_batch(context, name, batch)
-    namespace = written.namespace
-    name = written.name
-    outcome = written.outcome
     memory.changed()
-    await embed_cues(memory, namespace, written.cued)
-    new = [item.id for item in outcome.values() if item.new]
+    await embed_cues(memory, written.namespace, written.cued)
+    new = [item.id for item in written.outcome.values() if item.new]
     if embedding_task is not None:
-        work = _embed_later(memory, namespace, items, new, embedding_task, context.now)
+        work = _embed_later(
+            memory, written.namespace, items, new, embedding_task, context.now
+        )
         memory.go_on(work)
-    model = None if batch.vectors is None else batch.vectors.model
-    asked = _asked_of(outcome, batch, context.now)
+
+    compared = _compared(written.outcome, batch, context.now)
     neighbours, notes = await find_neighbours(
         context,
-        namespace,
+        written.namespace,
         new,
-        model,
-        subjects_of(memory.id for memory in asked),
+        None if batch.vectors is None else batch.vectors.model,
+        subjects_of(memory.id for memory in compared),
         later=embedding_task is not None,
     )
     similar, not_shown = shown(near_duplicates(neighbours))
-    olders = older_on_subject(asked, neighbours)
+    olders = older_on_subject(compared, neighbours)
     results = _store_items(batch, written, similar, olders)
-    refusals = tuple(
-        RefusedMemory.of(place, batch.errors[place]) for place in sorted(batch.errors)
-    )
-    return StoreResult(
-        name,
-        results,
-        _note(
-            valid.notes,
-            [*notes, *not_shown, *_how_to_add_cues(context, request, batch, new)],
-            len(refusals),
-            len(request.memories),
-        ),
-        refusals,
-    )
+    refusals = []
+    for index in sorted(batch.errors):
+        refusals.append(RefusedMemory.of(index, batch.errors[index]))
+    if refusals:
+        counts = f"{len(refusals)} of {len(request.memories)}"
+        notes.insert(
+            0, f"{counts} memories were refused, see refused; the others are stored."
+        )
+    notes += not_shown + _how_to_add_cues(context, request, batch, new)
+    note = " ".join([*valid.notes, *notes]) or None
+    return StoreResult(written.name, results, note, tuple(refusals))
 
 
 def _how_to_add_cues(
@@ -247,17 +241,18 @@ def _how_to_add_cues(
     return [_ADD_CUES] if first else []
 
 
-def _asked_of(
+def _compared(
     outcome: Mapping[int, Inserted], batch: _Batch, now: datetime
-) -> list[Stored]:
+) -> list[ComparedMemory]:
     """Return the new memories whose subjects are looked for: the first ones, but none that supersedes another."""
-    asked = []
-    for place, item in outcome.items():
-        draft = batch.memories[place].draft
+    results = []
+    for index, item in outcome.items():
+        draft = batch.memories[index].draft
         if item.new and draft.supersedes is None:
             when = min(draft.occurred_at or now, now)
-            asked.append(Stored(item.id, draft.content, draft.cues, when))
-    return asked[:_MOST_ASKED]
+            compared = ComparedMemory(item.id, draft.content, draft.cues, when)
+            results.append(compared)
+    return results[:_MOST_ASKED]
 
 
 async def _checked(
@@ -274,12 +269,10 @@ async def _checked(
         secrets=memory.secrets,
         single=request.single,
     )
-    texts = (
-        getattr(draft, name)
-        for draft in drafts
-        if isinstance(draft, Draft)
-        for name in Draft.__dataclass_fields__
-    )
+    texts: list[object] = []
+    for draft in drafts:
+        if isinstance(draft, Draft):
+            texts += [getattr(draft, name) for name in Draft.__dataclass_fields__]
     return await on_texts(check, characters_in(texts))
 
 
@@ -291,8 +284,8 @@ def _store_items(
 ) -> tuple[StoreItem, ...]:
     """Return what became of each memory; older ones on its subject that are named or related already are left out."""
     results = []
-    for place, item in written.outcome.items():
-        draft = batch.memories[place].draft
+    for index, item in written.outcome.items():
+        draft = batch.memories[index].draft
         named = {near.id for near in similar.get(item.id, ())}
         named |= {link.id for link in draft.related}
         same_subject = [
@@ -301,7 +294,7 @@ def _store_items(
         result = replace(
             _store_item(item, draft, similar, written.cued),
             same_subject=tuple(same_subject),
-            superseded=_superseded_memory(batch.superseded.get(place)),
+            superseded=_superseded_memory(batch.superseded.get(index)),
         )
         results.append(result)
     return tuple(results)
@@ -327,11 +320,13 @@ def _superseded_memory(memory: Memory | None) -> SupersededMemory | None:
     return SupersededMemory(memory.id, memory.content, memory.author)
 
 
-def _note(
-    of_check: Sequence[str], of_result: Sequence[str], refusals: int, requested: int
-) -> str | None:
-    warning = f"{refusals} of {requested} memories were refused, see refused; the others are stored."
-    return " ".join([*of_check, *([warning] if refusals else []), *of_result]) or None
+def _prepared(draft: Draft) -> PreparedMemory:
+    """Return a checked draft with an id and its digests."""
+    text = digest(draft.content)
+    request = _request_digest(draft, text)
+    return PreparedMemory(
+        draft.id or new_id(), draft, text, request, detected_language(draft)
+    )
 
 
 def _request_digest(draft: Draft, text: bytes) -> bytes:
@@ -339,23 +334,21 @@ def _request_digest(draft: Draft, text: bytes) -> bytes:
     if draft.supersedes is None and not draft.related:
         return text
     related = sorted((str(link.id), link.type, link.strength) for link in draft.related)
-    return hashlib.sha256(
-        json.dumps([text.hex(), str(draft.supersedes), related]).encode()
-    ).digest()
+    content = json.dumps([text.hex(), str(draft.supersedes), related])
+    return hashlib.sha256(content.encode()).digest()
 
 
 def _same_request(answer: KeyAnswer, item: PreparedMemory) -> bool:
     """Return True if a key answered this request, or did so for a version with other digests of texts."""
     if answer.request == item.request:
         return True
-    return answer.request == _request_digest(
-        item.draft, former_digest(item.draft.content)
-    )
+    former = _request_digest(item.draft, former_digest(item.draft.content))
+    return answer.request == former
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """The namespace of a batch, its name as it is called, and the outcome for each memory by its place.
+    """The namespace of a batch, its name as it is called, and the outcome for each memory by its index.
 
     `cued` are the known memories that got further cues.
     """
@@ -369,12 +362,11 @@ class _Written:
 async def _superseded(
     context: RequestContext, name: str, valid: ValidBatch
 ) -> dict[int, Memory]:
-    """Return the memories that drafts supersede, by place. At most two statements."""
-    superseded = {
-        place: draft.supersedes
-        for place, draft in valid.drafts.items()
-        if draft.supersedes is not None
-    }
+    """Return the memories that drafts supersede, by index. At most two statements."""
+    superseded: dict[int, UUID] = {}
+    for index, draft in valid.drafts.items():
+        if draft.supersedes is not None:
+            superseded[index] = draft.supersedes
     if not superseded:
         return {}
     try:
@@ -384,7 +376,7 @@ async def _superseded(
     ids = list(set(superseded.values()))
     read = await context.memory.memories.get([space.id for space in spaces], ids)
     by_id = {memory.id: memory for _, memory in read}
-    return {place: by_id[id_] for place, id_ in superseded.items() if id_ in by_id}
+    return {index: by_id[id_] for index, id_ in superseded.items() if id_ in by_id}
 
 
 async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Written:
@@ -403,28 +395,16 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Wr
                 keys = [item.draft.idempotency_key for item in batch.memories.values()]
                 outcome = _answered(batch, await change.key_answers(keys))
                 items, vectors = batch.without(outcome)
-                inserted = dict(
-                    zip(
-                        items,
-                        await change.insert(list(items.values()), vectors),
-                        strict=True,
-                    )
-                )
+                rows = await change.insert(list(items.values()), vectors)
+                inserted = dict(zip(items, rows, strict=True))
                 await change.remember_keys(_keys(batch, inserted))
-                await _relate(
-                    change,
-                    batch,
-                    inserted,
-                    await supersede(change, _replacements(batch, inserted)),
-                )
+                errors = await supersede(change, _replacements(batch, inserted))
+                await _relate(change, batch, inserted, errors)
                 cued = await _add_cues(change, batch, inserted)
                 outcome |= inserted
-                ids = {item.id for item in outcome.values()}
-                await change.audit(
-                    "store",
-                    [item.id for item in inserted.values() if item.new],
-                    len(ids),
-                )
+                new = [item.id for item in inserted.values() if item.new]
+                distinct = {item.id for item in outcome.values()}
+                await change.audit("store", new, len(distinct))
         except _RefusedItems as refused:
             batch.refuse(refused.errors)
         except ConcurrentChange:
@@ -433,7 +413,7 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Wr
             retried = True
         else:
             changes.statistics.stored(sum(item.new for item in outcome.values()))
-            outcomes = {place: outcome[place] for place in batch.memories}
+            outcomes = {index: outcome[index] for index in batch.memories}
             return _Written(change.namespace, change.name, outcomes, cued)
 
 
@@ -444,16 +424,14 @@ async def _add_cues(
     stated: dict[UUID, list[str]] = {}
     inherited: set[UUID] = set()
     learned: dict[UUID, list[str]] = {}
-    for place, item in inserted.items():
-        cues = batch.memories[place].draft.cues
-        if item.new or not cues:
+    for index, item in inserted.items():
+        draft = batch.memories[index].draft
+        if item.new or not draft.cues:
             continue
-        stated.setdefault(item.id, []).extend(cues)
-        if place in batch.inherited:
+        stated.setdefault(item.id, []).extend(draft.cues)
+        if index in batch.inherited:
             inherited.add(item.id)
-            learned.setdefault(item.id, []).extend(
-                batch.memories[place].draft.learned_cues
-            )
+            learned.setdefault(item.id, []).extend(draft.learned_cues)
     return await add_cues(change, stated, inherited, learned)
 
 
@@ -468,51 +446,49 @@ def namespace_for(
 
 def _keys(batch: _Batch, inserted: Mapping[int, Inserted]) -> dict[str, KeyAnswer]:
     """Return what answers the idempotency keys of these memories from now on."""
-    return {
-        key: KeyAnswer(item.id, batch.memories[place].request)
-        for place, item in inserted.items()
-        if (key := batch.memories[place].draft.idempotency_key) is not None
-    }
+    answers = {}
+    for index, item in inserted.items():
+        memory = batch.memories[index]
+        key = memory.draft.idempotency_key
+        if key is not None:
+            answers[key] = KeyAnswer(item.id, memory.request)
+    return answers
 
 
 def _answered(
     batch: _Batch, answers: Sequence[KeyAnswer | None]
 ) -> dict[int, Inserted]:
-    """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
-    repeats = {
-        place: answer
-        for place, answer in zip(batch.memories, answers, strict=True)
-        if answer is not None
-    }
-    if errors := {
-        place: batch.used_key(
-            place,
-            f"was used before for another request, which the memory {answer.id} answered.",
-        )
-        for place, answer in repeats.items()
-        if not _same_request(answer, batch.memories[place])
-    }:
+    """Return the memories of requests that were answered before, by index. Refuses another request under a used key."""
+    answered: dict[int, Inserted] = {}
+    errors: dict[int, FolkloreError] = {}
+    for index, answer in zip(batch.memories, answers, strict=True):
+        if answer is None:
+            continue
+        if _same_request(answer, batch.memories[index]):
+            answered[index] = Inserted(answer.id, new=False)
+        else:
+            problem = f"was used before for another request, which the memory {answer.id} answered."
+            errors[index] = batch.used_key(index, problem)
+    if errors:
         raise _RefusedItems(errors)
-    return {place: Inserted(answer.id, new=False) for place, answer in repeats.items()}
+    return answered
 
 
 def _replacements(
     batch: _Batch, inserted: Mapping[int, Inserted]
 ) -> dict[int, Replacement]:
-    items = (
-        (place, batch.memories[place].draft, item.id)
-        for place, item in inserted.items()
-    )
-    return {
-        place: Replacement(
-            draft.supersedes,
-            id_,
-            batch.field(place, "supersedes"),
-            draft.supersede_reason,
-        )
-        for place, draft, id_ in items
-        if draft.supersedes is not None
-    }
+    """Return what the new memories supersede, by index."""
+    replacements = {}
+    for index, item in inserted.items():
+        draft = batch.memories[index].draft
+        if draft.supersedes is not None:
+            replacements[index] = Replacement(
+                old=draft.supersedes,
+                new=item.id,
+                field=batch.field(index, "supersedes"),
+                reason=draft.supersede_reason,
+            )
+    return replacements
 
 
 async def _relate(
@@ -523,27 +499,26 @@ async def _relate(
 ) -> None:
     """Write the relations of new memories. Refuses those with an error, or with a relation that is not possible."""
     related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
-    for place, item in items.items():
-        for link in batch.memories[place].draft.related:
+    for index, item in items.items():
+        for link in batch.memories[index].draft.related:
             if link.id == item.id:
                 hint = "Leave it out."
-                errors[place] = InvalidInput(
-                    batch.field(place, "related"), "names the memory itself.", hint=hint
+                errors[index] = InvalidInput(
+                    batch.field(index, "related"), "names the memory itself.", hint=hint
                 )
             related[item.id, link.type, link.id] = (
-                place,
+                index,
                 Relation(item.id, link.type, link.id, link.strength),
             )
     if errors:
         raise _RefusedItems(errors)
-    if related:
-        relations = await change.relate([relation for _, relation in related.values()])
-    else:
-        relations = {}
+    if not related:
+        return
+    relations = await change.relate([relation for _, relation in related.values()])
     for key in related.keys() - relations.keys():
-        place, relation = related[key]
-        errors[place] = NotFound(
-            f"{batch.field(place, 'related')}: there is no memory {relation.to_id} in this namespace.",
+        index, relation = related[key]
+        errors[index] = NotFound(
+            f"{batch.field(index, 'related')}: there is no memory {relation.to_id} in this namespace.",
             hint="Relations stay within one namespace.",
         )
     if errors:
@@ -559,8 +534,10 @@ async def _embed_batch(
         [draft.content for draft in drafts.values()],
         [draft.cues for draft in drafts.values()],
     )
-    place = {text: number for number, text in enumerate(drafts)}
-    return vectors and vectors.select(place[item.digest] for item in batch)
+    if vectors is None:
+        return None
+    row_of = {text: row for row, text in enumerate(drafts)}
+    return vectors.select(row_of[item.digest] for item in batch)
 
 
 async def _embed_soon(

@@ -28,8 +28,8 @@ _DAY = 86_400
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """A stored memory as it is compared: its text, cues and time for order."""
+class ComparedMemory:
+    """A stored memory as it is compared with others: its text, cues and time for order."""
 
     id: UUID
     content: str
@@ -41,14 +41,15 @@ class Stored:
         """The words of its subject."""
         return subject_words(self.content, self.cues)
 
-    @classmethod
-    def of(cls, memory: Memory | Neighbour) -> "Stored":
-        """Return a memory as it is compared."""
-        if isinstance(memory, Memory):
-            when = memory.order_time
-        else:
-            when = memory.when
-        return cls(memory.id, memory.content, memory.cues, when)
+    def is_replaced_by(self, newer: "ComparedMemory", alike: float) -> bool:
+        """Return whether another one, of this likeness, is newer by a day and on its subject."""
+        if (newer.when - self.when).total_seconds() <= _DAY:
+            return False
+        return is_replaced(self.content, self.cues, newer.content, newer.cues, alike)
+
+
+# The memories on the subject of each, with their likeness.
+_OnSubject = Mapping[UUID, Sequence[tuple[ComparedMemory, float]]]
 
 
 def subjects_of(memories: Iterable[UUID]) -> Subjects:
@@ -57,25 +58,24 @@ def subjects_of(memories: Iterable[UUID]) -> Subjects:
 
 
 def older_on_subject(
-    memories: Sequence[Stored], neighbours: Iterable[Neighbour]
+    memories: Sequence[ComparedMemory], neighbours: Iterable[Neighbour]
 ) -> dict[UUID, tuple[OnSubject, ...]]:
     """Return for each memory at most two older ones on its subject, the likeliest first; not those of one call.
 
     `neighbours` are the answer to `subjects_of`.
     """
     stored_together = {memory.id for memory in memories}
-    found: dict[UUID, tuple[OnSubject, ...]] = {}
-    near = _likely(memories, neighbours)
+    on_subject = _on_subject(memories, neighbours)
+    older_by_id: dict[UUID, tuple[OnSubject, ...]] = {}
     for memory in memories:
-        olders = [
-            OnSubject(other.id, other.when, other.content, value)
-            for other, value in near.get(memory.id, ())
-            if other.id not in stored_together and other.when <= memory.when
-        ]
+        olders = []
+        for other, alike in on_subject.get(memory.id, ()):
+            if other.id not in stored_together and other.when <= memory.when:
+                olders.append(OnSubject(other.id, other.when, other.content, alike))
         if olders:
             olders.sort(key=lambda older: -older.likeness)
-            found[memory.id] = tuple(olders[:_MOST_NAMED])
-    return found
+            older_by_id[memory.id] = tuple(olders[:_MOST_NAMED])
+    return older_by_id
 
 
 async def newer_memories(
@@ -86,91 +86,99 @@ async def newer_memories(
     Nobody asks here, so that the cues of the older memory say what its subject is; one without cues has none. A newer
     one may have a newer one too. At most one statement each time, and one that reads what was found.
     """
-    cued = [Stored.of(memory) for memory in memories if memory.cues]
-    if not cued or context.memory.embedder is None:
+    compared = []
+    for memory in memories:
+        if memory.cues:
+            compared.append(
+                ComparedMemory(
+                    memory.id, memory.content, memory.cues, memory.order_time
+                )
+            )
+    if not compared:
+        return {}
+    newer_by_id = await _chains_of_newer(context, namespace, compared)
+    if not newer_by_id:
+        return {}
+
+    newest_ids = {}
+    for older in compared:
+        newest_id = _end_of_chain(newer_by_id, older.id)
+        if newest_id != older.id:
+            newest_ids[older.id] = newest_id
+    ids = list(dict.fromkeys(newest_ids.values()))
+    rows = await context.memory.memories.get([namespace], ids)
+    read = {memory.id: memory for _, memory in rows}
+    return {older: read[id_] for older, id_ in newest_ids.items() if id_ in read}
+
+
+async def _chains_of_newer(
+    context: RequestContext, namespace: UUID, memories: Sequence[ComparedMemory]
+) -> dict[UUID, ComparedMemory]:
+    """Return the newer memory on the subject of each, of these the newer ones too, and so on, by the id of the older."""
+    if context.memory.embedder is None:
         return {}
     model = await context.memory.embedder.model()
-
-    newer: dict[UUID, Stored] = {}
-    asked = cued
+    newer_by_id: dict[UUID, ComparedMemory] = {}
+    olders = memories
     for _ in range(_MOST_STEPS):
-        near = await _near(context, namespace, asked, model.id)
-        found = _likeliest_newer(asked, near)
-        newer |= found
-        others = {other.id: other for other in found.values()}
-        asked = [other for other in others.values() if other.id not in newer]
-        if not asked:
+        ids = [memory.id for memory in olders]
+        neighbours = await context.memory.embeddings.neighbours(
+            namespace,
+            ids,
+            model.id,
+            newest=NEWEST,
+            now=context.now,
+            subjects=subjects_of(ids),
+        )
+        newer = _likeliest_newer(olders, _on_subject(olders, neighbours))
+        newer_by_id |= newer
+        distinct = {memory.id: memory for memory in newer.values()}
+        olders = [
+            memory for memory in distinct.values() if memory.id not in newer_by_id
+        ]
+        if not olders:
             break
-    if not newer:
-        return {}
-
-    newest = {memory.id: _last(newer, memory.id) for memory in cued}
-    ids = list(dict.fromkeys(newest.values()))
-    read = {m.id: m for _, m in await context.memory.memories.get([namespace], ids)}
-    return {
-        older: read[id_]
-        for older, id_ in newest.items()
-        if id_ != older and id_ in read
-    }
+    return newer_by_id
 
 
 def _likeliest_newer(
-    memories: Sequence[Stored], near: Mapping[UUID, list[tuple[Stored, float]]]
-) -> dict[UUID, Stored]:
-    """Return of the newer memories on the subject of each the one that is most like it, by its id.
+    memories: Sequence[ComparedMemory], on_subject: _OnSubject
+) -> dict[UUID, ComparedMemory]:
+    """Return of the newer memories on the subject of each the one that is most like it, by the id of the older.
 
     Not the newest: beside the one that replaces it, later ones touch on its subject.
     """
-    found: dict[UUID, Stored] = {}
+    newer_by_id: dict[UUID, ComparedMemory] = {}
     for memory in memories:
-        newers = [
-            (alike, other.when, other.id, other)
-            for other, alike in near.get(memory.id, ())
-            if (other.when - memory.when).total_seconds() > _DAY
-            and is_replaced(
-                memory.content, memory.cues, other.content, other.cues, alike
-            )
-        ]
-        if newers:
-            found[memory.id] = max(newers, key=lambda newer: newer[:3])[3]
-    return found
+        candidates = []
+        for other, alike in on_subject.get(memory.id, ()):
+            if memory.is_replaced_by(other, alike):
+                candidates.append((alike, other.when, other.id, other))
+        if candidates:
+            *_, likeliest = max(candidates, key=lambda candidate: candidate[:3])
+            newer_by_id[memory.id] = likeliest
+    return newer_by_id
 
 
-def _last(newer: Mapping[UUID, Stored], id_: UUID) -> UUID:
-    """Return the end of a chain of newer memories, each newer than the one before."""
-    while (following := newer.get(id_)) is not None:
-        id_ = following.id
+def _end_of_chain(newer_by_id: Mapping[UUID, ComparedMemory], id_: UUID) -> UUID:
+    """Return the id of the newest memory of a chain, in which each is newer than the one before."""
+    while id_ in newer_by_id:
+        id_ = newer_by_id[id_].id
     return id_
 
 
-async def _near(
-    context: RequestContext, namespace: UUID, memories: Sequence[Stored], model: UUID
-) -> Mapping[UUID, list[tuple[Stored, float]]]:
-    """Return the memories on the subject of each, with their likeness. One statement."""
-    ids = [memory.id for memory in memories]
-    neighbours = await context.memory.embeddings.neighbours(
-        namespace,
-        ids,
-        model,
-        newest=NEWEST,
-        now=context.now,
-        subjects=subjects_of(ids),
-    )
-    return _likely(memories, neighbours)
-
-
-def _likely(
-    memories: Sequence[Stored], neighbours: Iterable[Neighbour]
-) -> Mapping[UUID, list[tuple[Stored, float]]]:
+def _on_subject(
+    memories: Sequence[ComparedMemory], neighbours: Iterable[Neighbour]
+) -> _OnSubject:
     """Return the neighbours on the subject of each memory, with their likeness; not those that a relation settles."""
     by_id = {memory.id: memory for memory in memories}
-    near: dict[UUID, list[tuple[Stored, float]]] = {}
-    for neighbour in neighbours:
-        memory = by_id.get(neighbour.memory_id)
-        if memory is None or neighbour.settled or not neighbour.recent:
+    on_subject: dict[UUID, list[tuple[ComparedMemory, float]]] = {}
+    for item in neighbours:
+        memory = by_id.get(item.memory_id)
+        if memory is None or item.settled or not item.recent:
             continue
-        other = Stored.of(neighbour)
-        value = likeness(neighbour.cosine, memory.words, other.words)
-        if value >= SAME:
-            near.setdefault(memory.id, []).append((other, value))
-    return near
+        other = ComparedMemory(item.id, item.content, item.cues, item.when)
+        alike = likeness(item.cosine, memory.words, other.words)
+        if alike >= SAME:
+            on_subject.setdefault(memory.id, []).append((other, alike))
+    return on_subject

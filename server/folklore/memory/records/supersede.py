@@ -74,14 +74,15 @@ async def supersede(
     """Supersede memories. A constant number of statements. Returns the errors of replacements that are not possible."""
     if not replacements:
         return {}
-    states = await change.states(
-        [id_ for item in replacements.values() for id_ in (item.old, item.new)]
-    )
-    if errors := _errors(replacements, states):
+    ids: list[UUID] = []
+    for item in replacements.values():
+        ids += [item.old, item.new]
+    states = await change.states(ids)
+    errors = _errors(replacements, states)
+    if errors:
         return errors
-    await write_replacements(
-        change, [item for item in replacements.values() if not is_done(item, states)]
-    )
+    due = [item for item in replacements.values() if not is_done(item, states)]
+    await write_replacements(change, due)
     return {}
 
 
@@ -91,16 +92,16 @@ def _errors(
     errors: dict[int, FolkloreError] = {}
     successors: dict[UUID, UUID] = {}
     new = {item.new for item in replacements.values()}
-    for place, item in replacements.items():
+    for index, item in replacements.items():
         if item.old in new and item.old != item.new:
-            errors[place] = InvalidInput(
+            errors[index] = InvalidInput(
                 item.field, f"{item.old} is stored by this call.", hint="Use two calls."
             )
         elif error := refusal(item, states):
-            errors[place] = error
+            errors[index] = error
         elif successors.setdefault(item.old, item.new) != item.new:
             hint = "Keep one of them."
-            errors[place] = InvalidInput(
+            errors[index] = InvalidInput(
                 item.field, f"two memories would supersede {item.old}.", hint=hint
             )
     return errors
@@ -113,21 +114,19 @@ async def write_replacements(
     by_old = {item.old: item for item in replacements}
     if not by_old:
         return
-    reasons = {
-        item.old: item.reason for item in by_old.values() if item.reason is not None
-    }
-    await change.record(
-        list(by_old), "supersede", ["superseded_at", "superseded_by"], reasons=reasons
-    )
-    await change.close(
-        closings=[
-            Closing(item.old, superseded_at=change.now, superseded_by=item.new)
-            for item in by_old.values()
-        ]
-    )
-    await change.relate(
-        [Relation(item.new, SUPERSEDES, item.old) for item in by_old.values()]
-    )
+    reasons: dict[UUID, str] = {}
+    closings = []
+    relations = []
+    for old, item in by_old.items():
+        if item.reason is not None:
+            reasons[old] = item.reason
+        closing = Closing(old, superseded_at=change.now, superseded_by=item.new)
+        closings.append(closing)
+        relations.append(Relation(item.new, SUPERSEDES, old))
+    fields = ["superseded_at", "superseded_by"]
+    await change.record(list(by_old), "supersede", fields, reasons=reasons)
+    await change.close(closings=closings)
+    await change.relate(relations)
 
 
 async def restore(

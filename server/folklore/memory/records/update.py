@@ -45,7 +45,7 @@ from folklore.text.tags import refuse_null_words
 CLEARABLE = [
     name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated
 ]
-# What the vector of cues is made of, and what it stands beside.
+# Columns of which the vector of cues depends.
 _WITH_CUES = ("cues", "content")
 _TRIES = 5
 _CHANGED = (
@@ -64,20 +64,22 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     size = characters_in(dict(request.changes).values())
     values = await on_texts(partial(_checked, context, request), size)
     if request.merge:
-        return await _read(context, await merge(context, request, values), request.id)
+        namespace = await merge(context, request, values)
+        return await _read(context, namespace, request.id)
+
     namespace = await namespace_of(
         context, request.id, namespaces=request.namespaces, role="writer"
     )
+    vectors = None
     if "content" in values:
         vectors = await embed(context.memory, [values["content"]])
-    else:
-        vectors = None
     async with context.memory.changes.of(
         namespace.id, caller=context.caller, now=context.now
     ) as change:
-        state = (await change.states([request.id], whole=True)).get(request.id)
-        if state is None:
+        states = await change.states([request.id], whole=True)
+        if request.id not in states:
             raise unknown_memories([request.id])
+        state = states[request.id]
         require_in_force(state)
         require_revision(state.id, state.revision, request.if_revision)
         changed = differing(values, state)
@@ -113,14 +115,17 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         )
         effect = _to_take_back(context, request, history)
         last = effect.revision
+        vectors = None
         text = last.before.get("content")
-        vectors = await embed(context.memory, [str(text)]) if text is not None else None
+        if text is not None:
+            vectors = await embed(context.memory, [str(text)])
         async with context.memory.changes.of(
             namespace.id, caller=context.caller, now=context.now
         ) as change:
             if await change.history(id=request.id) != history:
                 continue
-            state = (await change.states([request.id], whole=True))[request.id]
+            states = await change.states([request.id], whole=True)
+            state = states[request.id]
             require_revision(
                 request.id, state.revision, request.revision, hint=_CHANGED
             )
@@ -133,9 +138,8 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         context.memory.changed()
         if not last.before.keys().isdisjoint(_WITH_CUES):
             await embed_cues(context.memory, namespace.id, [request.id])
-        return Undone(
-            await _read(context, namespace, request.id), effect.cause, superseded
-        )
+        memory = await _read(context, namespace, request.id)
+        return Undone(memory, effect.cause, superseded)
     raise ConcurrentChange(
         f"The memory {request.id} is being changed by another caller.",
         hint="Try again.",
@@ -168,12 +172,10 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
     memory = await _read(context, namespace, request.id)
     if not is_visible(context, memory):
         raise unknown_memories([request.id])
-    return History(
-        memory,
-        tuple(
-            await context.memory.changes.history(namespace=namespace.id, id=request.id)
-        ),
+    changes = await context.memory.changes.history(
+        namespace=namespace.id, id=request.id
     )
+    return History(memory, tuple(changes))
 
 
 async def _bring_back(
@@ -202,16 +204,16 @@ async def _take_back(
 ) -> None:
     """Write back the values before the revision `last`, which had the effect of `action`."""
     former = await _restorable(change, last, action)
-    await change.record(
-        [state.id], "undo", list(former), undoes={state.id: last.revision}
-    )
+    undoes = {state.id: last.revision}
+    await change.record([state.id], "undo", list(former), undoes=undoes)
     if "superseded_by" in former:
-        if state.superseded_by is not None:
-            await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
-        if former["superseded_by"] is not None:
-            await change.relate(
-                [Relation(UUID(str(former["superseded_by"])), SUPERSEDES, state.id)]
-            )
+        successor = state.superseded_by
+        if successor is not None:
+            await change.unrelate([Relation(successor, SUPERSEDES, state.id)])
+        former_successor = former["superseded_by"]
+        if former_successor is not None:
+            id_ = UUID(str(former_successor))
+            await change.relate([Relation(id_, SUPERSEDES, state.id)])
     await write_fields(change, state, former, vectors)
     if action == MERGE:
         await unmerge(change, state.id, last)
@@ -257,9 +259,10 @@ async def _restorable(
     values = await restorable(change, last)
     if action == "expire":
         values = {**values, "expires_at": None}
-    by = values.get("superseded_by")
-    if by is not None and UUID(str(by)) not in await change.states([UUID(str(by))]):
-        values = {**values, "superseded_by": None}
+    if values.get("superseded_by") is not None:
+        successor = UUID(str(values["superseded_by"]))
+        if successor not in await change.states([successor]):
+            values = {**values, "superseded_by": None}
     return values
 
 
@@ -294,9 +297,9 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     refuse_null_words(checked.tags, "tags")
     columns = columns_of(checked)
     empty = columns_of(Draft(content=""))
-    return {name: columns[name] for name in values} | {
-        name: empty[name] for name in request.clear
-    }
+    changed = {name: columns[name] for name in values}
+    cleared = {name: empty[name] for name in request.clear}
+    return changed | cleared
 
 
 def _check_clear(clear: Sequence[str], values: Mapping[str, Any]) -> None:
