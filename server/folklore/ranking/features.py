@@ -50,38 +50,40 @@ class CueFacts:
 class Pool:
     """Facts about n candidates: a row for each; columns are words of the question.
 
-    `keyword` (n,) are BM25 scores, 0 outside the list of that branch, which ends after `fetched`. `cosines` (n,) are
-    those of the vectors, 0 without one; `vectors` (n, dimensions) are compared with that of the `question`, if they can
-    be, and an `unrelated` text has a cosine above 0 with some models. `matches` (n, words) has the words that a
-    candidate holds in any form, a long text in its best passage, `anywhere` in the whole; `rarity` (words,) is that
-    among the memories, `letters` (words,) depends on no memory, `names` (words,) are names. `sequence` (n,) is the
-    weight of the pairs of adjacent words that a text has in sequence, of `pairs` in all. `dates` (n,) is the nearness
-    to a date of the question, None if it names none. `lengths` (n,) are in lexemes; `asks` (n,) marks texts that ask.
-    `beside` (n, 4) are the neighbours one place before and after in the session, and two, -1 for none; `related` those
-    over relations, as (of, other), with strengths.
-
-    These are facts about the texts alone. `cues` has those about the cues, None where no candidate has any; `nearest`,
-    `held` and `in_sequence` are the better of both.
+    These are facts about the texts alone, but for `cues`; `nearest`, `held` and `in_sequence` are the better of both.
     """
 
+    # BM25 scores (n,), 0 outside the list of that branch, which ends after `fetched`.
     keyword: NDArray[np.float64]
     fetched: int
+    # Cosines (n,) with the question, 0 without a vector.
     cosines: NDArray[np.float64]
+    # Vectors (n, dimensions), that of the question if it can be compared, and the cosine of an unrelated text, which is
+    # above 0 with some models.
     vectors: NDArray[np.float32]
     question: NDArray[np.float32] | None
     unrelated: float
+    # Whether a candidate holds a word in any form (n, words): a long text in its best passage, and anywhere in it.
     matches: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
+    # The weight of each word (words,) by its rarity among the memories, and by its letters, which depend on no memory;
+    # and whether it is a name.
     rarity: NDArray[np.float64]
     letters: NDArray[np.float64]
     names: NDArray[np.bool_]
+    # The weight of the pairs of adjacent words that a text has in sequence (n,), and of all pairs.
     sequence: NDArray[np.float64]
     pairs: float
+    # The nearness to a date of the question (n,), None if it names none.
     dates: NDArray[np.float64] | None
+    # Lengths in lexemes (n,), and whether a text asks.
     lengths: NDArray[np.float64]
     asks: NDArray[np.bool_]
+    # The rows (n, 4) of the neighbours one before and one after in the session, and two; -1 for none.
     beside: NDArray[np.int64]
+    # Relations: the row of a memory, that of the related one, and the strength.
     related: Sequence[tuple[int, int, float]] = ()
+    # None where no candidate has any.
     cues: CueFacts | None = None
 
     @cached_property
@@ -145,10 +147,12 @@ def keyword_excess(pool: Pool) -> NDArray[np.float64]:
     The least score of a full list serves for it; a shorter list has every memory with a score.
     """
     scores = pool.keyword[pool.keyword > 0.0]
-    is_full = len(scores) >= pool.fetched
-    base = float(scores.min()) if is_full else 0.0
-    greatest = float(scores.max(initial=0.0)) - base
-    return np.maximum(pool.keyword - base, 0.0) / max(greatest, _TINY)
+    least = 0.0
+    if len(scores) >= pool.fetched:
+        least = float(scores.min())
+    greatest_excess = float(scores.max(initial=0.0)) - least
+    excess = np.maximum(pool.keyword - least, 0.0)
+    return excess / max(greatest_excess, _TINY)
 
 
 def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
@@ -203,8 +207,8 @@ def neighbours(pool: Pool, columns: slice = slice(2)) -> NDArray[np.float64]:
 
     They are those of these columns of `beside`: the direct ones unless others are given.
     """
-    of_neighbours = _with_zeros(pool.reciprocal)[pool.beside[:, columns]]
-    nearby: NDArray[np.float64] = of_neighbours.sum(axis=1)
+    rows = pool.beside[:, columns]
+    nearby: NDArray[np.float64] = _with_zeros(pool.reciprocal)[rows].sum(axis=1)
     less_for_long = LONG / np.maximum(pool.lengths, LONG)
     less_for_asking = np.where(pool.asks, ASKING, 1.0)
     return nearby * less_for_long * less_for_asking

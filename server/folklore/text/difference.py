@@ -99,10 +99,16 @@ def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
 
 
 def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], int]:
-    """Return two lines in parts, and the steps taken; lines with little in common have one part each."""
-    old_units, new_units, codes, most = _units_compared(_WORDS, old, new, steps)
-    if most > steps:
-        old_units, new_units, codes, most = _units_compared(_SENTENCES, old, new, steps)
+    """Return two lines in parts, and the steps taken; lines with little in common have one part each.
+
+    Words are compared, or whole sentences where words would take too many steps.
+    """
+    for unit in (_WORDS, _SENTENCES):
+        old_units = unit.findall(old)
+        new_units = unit.findall(new)
+        codes, most = opcodes(_stripped(old_units), _stripped(new_units), steps)
+        if most <= steps:
+            break
     taken = most if most <= steps else 0
 
     same = sum(end - begin for action, begin, end, _, _ in codes if action == "equal")
@@ -112,23 +118,13 @@ def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], i
     removed: list[Part] = []
     added: list[Part] = []
     for action, begin, end, first, last in codes:
-        changed = action != "equal"
+        is_changed = action != "equal"
         if end > begin:
-            removed.append(("".join(old_units[begin:end]), changed))
+            removed.append(("".join(old_units[begin:end]), is_changed))
         if last > first:
-            added.append(("".join(new_units[first:last]), changed))
+            added.append(("".join(new_units[first:last]), is_changed))
     return removed, added, taken
 
 
-def _units_compared(
-    unit: re.Pattern[str], old: str, new: str, steps: int
-) -> tuple[list[str], list[str], list[Opcode], int]:
-    """Return the words or sentences of two lines, and what `opcodes` returns of them."""
-    old_units = unit.findall(old)
-    new_units = unit.findall(new)
-    codes, most = opcodes(
-        [text.strip() for text in old_units],
-        [text.strip() for text in new_units],
-        steps,
-    )
-    return old_units, new_units, codes, most
+def _stripped(units: Sequence[str]) -> list[str]:
+    return [unit.strip() for unit in units]

@@ -116,9 +116,11 @@ def _newer_first(
     memories: Sequence[Memory], newer: Mapping[UUID, Memory]
 ) -> list[Memory]:
     """Return as many memories with the newer one before each older one on its subject."""
-    by_id = {memory.id: memory for memory in (*newer.values(), *memories)}
-    newer_ids = {older: [memory.id] for older, memory in newer.items()}
-    order = newest_first([memory.id for memory in memories], newer_ids)
+    by_id = {memory.id: memory for memory in newer.values()}
+    by_id |= {memory.id: memory for memory in memories}
+    newer_ids = {older_id: [memory.id] for older_id, memory in newer.items()}
+    ids = [memory.id for memory in memories]
+    order = newest_first(ids, newer_ids)
     return [by_id[id_] for id_ in order[: len(memories)]]
 
 

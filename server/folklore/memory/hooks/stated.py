@@ -53,10 +53,11 @@ async def not_stored(
     session: str = "",
     drop: Sequence[str] = (),
 ) -> list[OpenStatement]:
-    """Return which of a project's statements no memory of the caller says yet; forget `drop` and the others.
+    """Return those of a project's statements that no memory of the caller says yet; forget `drop` and the others.
 
-    A text is compared once and settles one. At the end of a turn of `session`, as many texts in other words as it was
-    asked for in that turn settle those. Up to three statements.
+    A memory that says a statement in its words settles it, each memory one; it is compared once. At the end of a turn
+    of `session`, the statements that the session was asked for in that turn are settled too by other memories written
+    since, if these are as many. Up to three statements of SQL.
     """
     if not stated:
         return []
@@ -67,7 +68,9 @@ async def not_stored(
     )
     asked_for = []
     for item in stated:
-        if item.session == session and item.asked_at == item.since:
+        # Nothing was compared since the session was asked for it: this is the turn in which it answers.
+        is_of_this_turn = item.asked_at == item.since
+        if item.session == session and is_of_this_turn:
             asked_for.append(item)
     settled = {*drop, *_settled(stated, asked_for, writings)}
     if writings or asked_for or drop:

@@ -146,7 +146,7 @@ def lexemes_of(
 
     for position, analysed in tokens.items():
         ordered = sorted(analysed, key=preference)
-        # A token such as a-b has several words, each at an index of its own with a stem.
+        # A token such as a-b has several words; each has its own position within the token, and its own stem.
         stem_at: dict[int, str] = {}
         for item in ordered:
             if item.kind == "word":

@@ -357,7 +357,9 @@ def _may_be_versions(
         return False
     if older.place is None or newer.place is None:
         return True
-    if older.place[0] == newer.place[0]:
+    older_session, _ = older.place
+    newer_session, _ = newer.place
+    if older_session == newer_session:
         return False
     return not (_is_turn(candidates, older) and _is_turn(candidates, newer))
 
@@ -366,8 +368,9 @@ def _is_turn(candidates: Candidates, candidate: Candidate) -> bool:
     """Return True for a turn of a dialogue: it has others of its session beside it and is of no kind that states."""
     if candidate.place is None or candidate.kind not in _TURNS:
         return False
-    neighbours = candidates.beside[candidates.rows[candidate.id], :2]
-    return candidate.place[1] > 0 or bool((neighbours >= 0).any())
+    _, position = candidate.place
+    direct_neighbours = candidates.beside[candidates.rows[candidate.id], :2]
+    return position > 0 or bool((direct_neighbours >= 0).any())
 
 
 def _same_subject(retrieval: Retrieval) -> float:
@@ -389,11 +392,12 @@ def _both_hold(one: Candidate, other: Candidate) -> bool:
 def _on_one_subject(
     candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Return which pairs (older, newer) are on one subject.
+    """Return which pairs are on one subject: a matrix with a row for the older and a column for the newer of a pair.
 
     `lead` has the seconds by which the newer is newer, 0 for a pair that is not asked about. The newer holds half of
     the question's words that the older holds, by rarity, and all of its identifiers that the older holds. Besides, the
-    two are alike. Of two within a day, such as those of an import, the times say little: they must be nearly the same.
+    two are alike, by vectors, words or cues. Of two within a day, such as those of an import, the times say little:
+    they must be nearly the same.
     """
     texts = [candidates.all[id_].content for id_ in ids]
     pairs = (lead > 0.0) & _covers_older(candidates, ids)
@@ -403,14 +407,15 @@ def _on_one_subject(
 
     vectors = candidates.vectors[candidates.rows_of(ids)]
     cosines = vectors @ vectors.T
+    on_other_days = lead > _OCCASION
     least = np.where(
-        lead > _OCCASION, _same_subject(candidates.retrieval), numbers.SIMILAR
+        on_other_days, _same_subject(candidates.retrieval), numbers.SIMILAR
     )
     alike: NDArray[np.bool_] = cosines >= least
-    _add_by_words(alike, pairs, texts)
-    comparable = pairs & (lead > _OCCASION) & (cosines >= COMPARED)
+    alike |= _alike_by_words(pairs & ~alike, texts)
+    comparable = pairs & ~alike & on_other_days & (cosines >= COMPARED)
     cues = [tuple(candidates.all[id_].row["cues"]) for id_ in ids]
-    _add_by_cues(alike, comparable, cosines, texts, cues)
+    alike |= _alike_by_cues(comparable, cosines, texts, cues)
     return pairs & alike
 
 
@@ -438,36 +443,38 @@ def _names_identifiers_of_older(
     return names_all
 
 
-def _add_by_words(
-    alike: NDArray[np.bool_], pairs: NDArray[np.bool_], texts: Sequence[str]
-) -> None:
-    """Mark those of the pairs as alike whose short texts have nearly the same words."""
+def _alike_by_words(
+    pairs: NDArray[np.bool_], texts: Sequence[str]
+) -> NDArray[np.bool_]:
+    """Return which of the pairs have short texts of nearly the same words."""
     is_short = np.array([len(text) <= _FEW_WORDS for text in texts])
-    compared = pairs & ~alike & is_short[:, None] & is_short[None, :]
+    compared = pairs & is_short[:, None] & is_short[None, :]
 
     @cache  # a text may be in many pairs
     def words_of(index: int) -> set[str]:
         return set(separated(texts[index]))
 
+    alike = np.zeros_like(pairs)
     for older, newer in np.argwhere(compared).tolist():
         alike[older, newer] = diversity.share_words(
             words_of(older), words_of(newer), numbers.SAME_WORDS
         )
+    return alike
 
 
-def _add_by_cues(
-    alike: NDArray[np.bool_],
+def _alike_by_cues(
     pairs: NDArray[np.bool_],
     cosines: NDArray[np.float32],
     texts: Sequence[str],
     cues: Sequence[tuple[str, ...]],
-) -> None:
-    """Mark those of the pairs as alike whose texts and cues are on one subject.
+) -> NDArray[np.bool_]:
+    """Return which of the pairs are on one subject by their texts and cues.
 
     Pairs without cues are left out: two facts of one subject share as many words as a fact and its reversal.
     """
     has_cues = np.array([bool(phrases) for phrases in cues])
-    compared = pairs & ~alike & has_cues[:, None] & has_cues[None, :]
+    compared = pairs & has_cues[:, None] & has_cues[None, :]
+    alike = np.zeros_like(pairs)
     for older, newer in np.argwhere(compared).tolist():
         value = likeness(
             float(cosines[older, newer]),
@@ -475,6 +482,7 @@ def _add_by_cues(
             subject_words(texts[newer], cues[newer]),
         )
         alike[older, newer] = value >= REPLACED
+    return alike
 
 
 async def _confidences(

@@ -287,10 +287,11 @@ def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
 
 
 def _iso_day(match: re.Match[str]) -> date:
+    parts = match.group("year", "month", "day")
     basic = match["basic"]
     if basic:
-        return date(int(basic[:4]), int(basic[4:6]), int(basic[6:]))
-    year, month, day = map(int, match.group("year", "month", "day"))
+        parts = (basic[:4], basic[4:6], basic[6:])
+    year, month, day = map(int, parts)
     return date(year, month, day)
 
 

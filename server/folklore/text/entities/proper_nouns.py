@@ -68,9 +68,11 @@ def _candidates(text: str, lower_words: Set[str]) -> Iterator[tuple[ProperNoun, 
         kind, name = _known(run.words, certain=run.context != "opening")
         if kind:
             yield ProperNoun(name, kind, run.start, run.end), True
-        elif run.context != "after article" and _could_be_person(run, lower_words):
-            is_certain = run.context == "within" or _followed_as_person(text, run)
-            yield ProperNoun(name, "person", run.start, run.end), is_certain
+            continue
+        if run.context == "after article" or not _could_be_person(run, lower_words):
+            continue
+        is_certain = run.context == "within" or _followed_as_person(text, run)
+        yield ProperNoun(name, "person", run.start, run.end), is_certain
 
 
 def _runs(text: str) -> Iterator[_Run]:

@@ -109,14 +109,15 @@ def mark_indexes(text: str) -> list[int]:
 def _marks_of(
     text: str, bracket: re.Pattern[str], is_mark: Callable[[str], bool]
 ) -> list[int]:
-    """Return the indexes of brackets with which a mark begins, whose text reaches to the next bracket.
+    """Return the indexes of the brackets with which a mark begins.
 
-    To one that begins a mark it reaches beyond, since that is escaped: then the bracket before is looked at again. A
-    mark has at most forty letters, so that few reach beyond several.
+    The text that makes a bracket a mark ends at the next bracket. But one that begins a mark will be escaped, so the
+    text of the bracket before it then goes on to the one after: that bracket is looked at again. A mark has at most
+    forty letters, so that few go on beyond several.
     """
     begins = [match.start() for match in bracket.finditer(text)]
     ends = [*begins[1:], len(text)]
-    # The brackets that begin no mark, by their number; a dictionary keeps their order.
+    # The numbers of brackets that begin no mark; a dictionary without values is a set that keeps its order.
     harmless = dict.fromkeys(range(len(begins)))
     candidates = list(harmless)
     while candidates:

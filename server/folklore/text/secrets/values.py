@@ -216,9 +216,11 @@ def _is_sample(value: str) -> bool:
     word = _SAMPLE.search(value.lower().translate(_LEET))
     if word:
         rest = value[: word.start()] + value[word.end() :]
-        if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
+        letters = sum(map(str.isalpha, rest))
+        if len(rest) <= 7 and letters <= 3:
             return True
-    is_like_name = len(value) <= 40 and len(_TURNS.findall(value)) <= 2
+    turns = len(_TURNS.findall(value))
+    is_like_name = len(value) <= 40 and turns <= 2
     return is_like_name and _NAMES_A_SECRET.search(value) is not None
 
 
