@@ -18,6 +18,8 @@ def main() -> None:
     arguments = sys.argv[1:]
     if answered(arguments, os.environ):
         return
+    if arguments == ["hook", "cursor"] and _is_answered(arguments):
+        return
     if arguments[-1:] == ["serve"] and _is_served(arguments):
         return
     code = exit_code(arguments, os.environ)
@@ -26,6 +28,12 @@ def main() -> None:
 
         run()
     sys.exit(code)
+
+
+def _is_answered(arguments: list[str]) -> bool:
+    from folklore.client.cursor_hook import answered as answered_cursor
+
+    return answered_cursor(arguments, os.environ)
 
 
 def _is_served(arguments: list[str]) -> bool:

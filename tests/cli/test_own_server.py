@@ -28,6 +28,7 @@ from folklore.memory import operations
 from folklore.text.names import former
 from tests import forks
 from tests.commands import Ran
+from tests.repositories import Repository, empty_repository, git_without_settings  # noqa: F401 - fixtures
 from tests.servers import (
     Watched,
     free_port,
@@ -415,6 +416,47 @@ def test_a_session_writes_under_the_name_of_its_settings(
 
     [memory] = machine.run("list", "--json").json["memories"]
     assert memory["author"] == stated
+
+
+def test_a_hook_of_cursor_gets_marked_notes_by_small_modules_alone(
+    machine: Machine, repository: Repository
+) -> None:
+    fact = "Labels are generated."
+    named = {"FOLKLORE_NAMESPACE": ""}
+    repository.commit({"web/labels.json": "one\n"})
+    machine.run(
+        "store", fact, "--path", "web/labels.json", cwd=repository.root, **named
+    )
+    repository.commit({"web/labels.json": "two\n"})
+    event = {
+        "hook_event_name": "postToolUse",
+        "conversation_id": "1",
+        "tool_name": "Read",
+        "tool_input": {"file_path": "web/labels.json"},
+        "tool_output": json.dumps({"content": "{}"}),
+    }
+    program = (
+        "import atexit, sys\n"
+        "atexit.register(lambda: print('pydantic' in sys.modules, file=sys.stderr))\n"
+        "sys.argv[1:] = ['hook', 'cursor']\n"
+        "from folklore.__main__ import main\n"
+        "main()\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=machine.shell(**named),
+        cwd=repository.root,
+        input=json.dumps(event),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    notes = json.loads(done.stdout)["additional_context"]
+    assert fact in notes
+    assert "web/labels.json changed since, verify" in notes
+    assert done.stderr == "False\n"
 
 
 def test_a_session_says_what_is_wrong_with_its_settings(machine: Machine) -> None:

@@ -72,7 +72,7 @@ def served(
     except OSError:
         return False
     with connection:
-        settings = _plain_settings(server, environ)
+        settings = plain_settings(server, environ)
         if settings is None:
             return False
         # while the server starts
@@ -91,7 +91,7 @@ def served(
     return True
 
 
-def _plain_settings(
+def plain_settings(
     server: LocalServer, environ: Mapping[str, str]
 ) -> PlainSettings | None:
     """Return the settings of a session; None if the file says something about them, or they may not be valid."""

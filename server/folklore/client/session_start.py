@@ -113,14 +113,16 @@ def _storable(value: object) -> str:
 
 def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Print the answer for a session that starts, within four seconds; False if another command or server is meant."""
+    if list(arguments) not in _COMMANDS:
+        return False
     home = home_of(environ)
-    if home is None or os.name != "posix" or list(arguments) not in _COMMANDS:
+    if home is None or os.name != "posix":
         return False
     lines = _settings(environ.get("FOLKLORE_CONFIG"), home)
     if environ.get("FOLKLORE_OWN") or environ.get("FOLKLORE_SERVER") or lines is None:
         return False
     # the first server creates it, and no hook can wait for that
-    if not _has_database(environ, home, lines):
+    if not has_database(environ, home, lines):
         return True
     server = LocalServer(home, environ)
     try:
@@ -128,20 +130,28 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     except OSError:
         # no socket or no process can be made here: the command does without
         return False
-    signal.signal(signal.SIGALRM, _end)
-    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+    limit_time()
     text = _text(server, environ)
-    if text and sys.stdout is not None:
-        line = f"{printed(text, as_json='--json' in arguments)}\n"
-        # its reader is gone, or its disk is full: that is no failure of the session
-        with suppress(OSError):
-            os.write(sys.stdout.fileno(), line.encode())
+    if text:
+        write(printed(text, as_json="--json" in arguments))
     return True
 
 
-def _has_database(
-    environ: Mapping[str, str], home: str, lines: Sequence[bytes]
-) -> bool:
+def limit_time() -> None:
+    """Raise TimeoutError in this thread when clients no longer wait for a hook."""
+    signal.signal(signal.SIGALRM, _end)
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
+
+
+def write(text: str) -> None:
+    """Print a line. That its reader is gone, or its disk full, is no failure of the session."""
+    if sys.stdout is not None:
+        with suppress(OSError):
+            os.write(sys.stdout.fileno(), f"{text}\n".encode())
+
+
+def has_database(environ: Mapping[str, str], home: str, lines: Sequence[bytes]) -> bool:
+    """Return whether a server of these settings would find a database, and need not create one."""
     if environ.get("FOLKLORE_DATABASE_URL"):
         return True
     if any(line.startswith(b"database_url") for line in lines):
@@ -169,7 +179,8 @@ def _end(*_signal: object) -> None:
 
 def _text(server: LocalServer, environ: Mapping[str, str]) -> str:
     try:
-        value = json.loads(_exchange(server, environ))
+        fields = {"event": "SessionStart", **read_event()}
+        value = json.loads(exchange(server, environ, fields))
         signal.setitimer(signal.ITIMER_REAL, 0)
         if "result" in value:
             return str(value["result"]["text"])
@@ -194,9 +205,11 @@ def _percent_encoded(value: str) -> str:
     return encoded
 
 
-def _exchange(server: LocalServer, environ: Mapping[str, str]) -> bytes:
-    """Return the body of the answer. Raises OSError."""
-    body = json.dumps({"event": "SessionStart", **read_event()}).encode()
+def exchange(
+    server: LocalServer, environ: Mapping[str, str], fields: Mapping[str, Any]
+) -> bytes:
+    """Return the body of the answer to a hook with these fields. Raises OSError."""
+    body = json.dumps(fields).encode()
     head = [
         "POST /api/hook HTTP/1.0",
         "host: localhost",
