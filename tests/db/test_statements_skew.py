@@ -177,7 +177,7 @@ PLANNED = [
 # Statements to which memories are given: they read no namespace whole, though most are small.
 GIVEN = {
     "changes/close", "changes/relate", "changes/update", "injections/claim", "transfer/insert_keys", "transfer/replace",
-    "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors", "recall/few_words",
+    "transfer/insert_relations", "transfer/insert_revisions", "transfer/link_successors", "recall/few_numbers",
 }  # fmt: skip
 SCANS = [
     "recall/dense:plain",

@@ -398,7 +398,9 @@ select * from jsonb_to_recordset(:memories::jsonb) as d (
 -- name: weighed. The score of a memory `held` (search, length, dated) for :lexemes, each a tsquery, with its weight
 -- of :weights and its stem of :stems, where only memories without the stem count (BM25: Robertson and Zaragoza 2009,
 -- equation 3.15; :saturation is k1, :flat k1 * (1 - b), and :growth k1 * b / mean length); mass is the sum of the
--- weights without date terms and cues. A word of cues, after '~', counts once, whatever the length. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
+-- weights without date terms and cues. A word of cues, after '~', counts once, whatever the length. This serves what no
+-- postings can: words of former texts, which have none, and expressions, whose index yields ids of up to 10,000 memories,
+-- of which postings have no ids, and whose lengths are estimated, so that scores by postings would be others. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
 -- share of that over all n, pi^2 / 6, of which 1 / (n + 0.5) is left after n places. Unnesting a tsvector takes twenty
 -- times as long.
 cross join lateral (

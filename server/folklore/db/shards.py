@@ -38,7 +38,7 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
     "memories/list": (lambda row: (row["sorted_by"], row["id"]), "fetch"),
     "namespaces/stats": (lambda row: row["name"], None),
     "recall/expand": (lambda row: (row["by"] == "entities", *_best(row)), "most"),
-    "recall/few": (lambda _row: 0, None), "recall/few_vectors": (_best, "fetch"), "recall/few_words": (_best, "fetch"),
+    "recall/few": (lambda _row: 0, None), "recall/few_vectors": (_best, "fetch"),
     "recall/dense": (_best, "fetch"), "recall/keyword": (_best, "fetch"), "recall/nearest": (_best, "fetch"),
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.

@@ -2,16 +2,19 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from uuid import UUID
 
 import asyncpg
 import pytest
 
+from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall_rows import Bm25, Scope
 from folklore.db.stores.recall_words import ScopeWords
 from folklore.memory.recall.corpus_statistics import read_words
 from folklore.memory.recall.pipeline import search_of
 from folklore.memory.recall.values import Question
+from folklore.model import Draft
 from tests.person import Person
 
 WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()
@@ -72,6 +75,40 @@ async def test_a_keyword_score_is_bm25(
     scores = await expected(connection, bm25)
     assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(scores)
     assert list(hits.ids) == sorted(scores, key=lambda id_: (-scores[id_], id_))
+
+
+@pytest.mark.parametrize("packed", [0, 1, 2])
+async def test_few_memories_that_filters_let_through_are_scored_among_all(
+    many: Person, connection: asyncpg.Connection, packed: int
+) -> None:
+    [namespace] = await many.library.find_namespaces(["notes"])
+    postings = PostingStore(many.library.root.database)
+    if packed:
+        await postings.pack(namespace.id)
+    await many.keep(
+        Draft("amber at the quay", cues=("oasis of fjords",)),
+        Draft("nothing of that", cues=("an oasis",)),
+    )
+    if packed == 2:
+        await postings.pack(namespace.id)
+    scope, bm25, words = await read(many, "amber fjord oasis")
+    rows = await connection.fetch("select id from memories order by id desc limit 40")
+    few = {row["id"]: namespace.id for row in rows}
+
+    among_all = await many.library.statements.keyword(scope, bm25, words, fetch=200)
+    of_few = await many.library.statements.keyword(
+        replace(scope, few=few), bm25, words, fetch=200
+    )
+
+    expected_hits = [
+        hit
+        for hit in zip(among_all.ids, among_all.scores, among_all.raw, strict=True)
+        if hit[0] in few
+    ]
+    found = list(zip(of_few.ids, of_few.scores, of_few.raw, strict=True))
+    assert len(found) > 10
+    assert found == expected_hits
+    assert of_few.spaces == {namespace.id}
 
 
 async def test_a_word_weighs_as_often_as_the_question_has_it(many: Person) -> None:

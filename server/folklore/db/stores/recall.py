@@ -247,11 +247,9 @@ class RecallStatements:
 
     async def _of_few(
         self, name: str, few: Mapping[UUID, UUID], /, **values: object
-    ) -> Hits:
-        return Hits.of(
-            await self._rows(
-                name, ids=list(few), namespaces=list(set(few.values())), **values
-            )
+    ) -> list[Row]:
+        return await self._rows(
+            name, ids=list(few), namespaces=list(set(few.values())), **values
         )
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
@@ -262,8 +260,10 @@ class RecallStatements:
         """
         query_values = {"query": HalfVector(query.vector), "fetch": fetch}
         if scope.few is not None:
-            return await self._of_few(
-                "recall/few_vectors", scope.few, model=query.model, **query_values
+            return Hits.of(
+                await self._of_few(
+                    "recall/few_vectors", scope.few, model=query.model, **query_values
+                )
             )
         if query.visited:
             variant = "" if query.cues_indexed else ":no_cues"
@@ -304,9 +304,8 @@ class RecallStatements:
     ) -> Hits:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
         if scope.few is not None:
-            return await self._of_few(
-                "recall/few_words", scope.few, fetch=fetch, **_weighed(bm25)
-            )
+            packed = await self._of_few("recall/few_numbers", scope.few)
+            return words.best_of_few(bm25, scope.few, packed, fetch)
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
         (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
         begin = 0  # few are hidden

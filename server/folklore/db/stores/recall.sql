@@ -162,20 +162,12 @@ group by e.memory_id, e.namespace_id
 order by score desc, id
 limit :fetch::integer
 
--- name: few_words. The :fetch best of the memories :ids that hold any of :lexemes, as recall/keyword.
-with held as materialized (
-    select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as dated, folklore_length(m.search) as length,
--- include with_cues
-        as search
-    from memories m
-    where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
-)
-select held.id, weighed.score, weighed.mass, held.namespace_id
-from held
--- include weighed
-where weighed.score is not null
-order by weighed.score desc, held.id
-limit :fetch::integer
+-- name: few_numbers. The numbers of those of the memories :ids that are packed.
+select given.id, p.namespace_id, p.block * 256 + (found.position - 1) / 16 as number
+from unnest(:ids::uuid[]) as given (id)
+join packed_memories p on p.namespace_id = any(:namespaces::uuid[]) and given.id between p.first_id and p.last_id
+cross join lateral (select position(uuid_send(given.id) in p.ids) as position) found
+where found.position % 16 = 1
 
 -- name: former. The :fetch best memories by the words that they had at :as_of and that a change of the columns
 -- :searched has replaced since. Such words are in no index: they are read from revisions again, for the memories of

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from folklore.db.database import Row
 from folklore.db.rows import in_cues, is_of_cues, word_of
-from folklore.db.stores.recall_rows import Bm25, CorpusStatistics
+from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, Hits
 from folklore.lazy import NDArray, numpy as np
 
 # Memories are numbered for one question: packed ones by the place of their namespace and their number there, fresh ones
@@ -192,6 +192,48 @@ class ScopeWords:
         order = np.argsort(-scores, kind="stable")
         mass = np.bincount(places, np.concatenate(masses)).astype(np.float64)
         return memories[order], scores[order], mass[order]
+
+    def best_of_few(
+        self, bm25: Bm25, few: Mapping[UUID, UUID], packed: Iterable[Row], fetch: int
+    ) -> Hits:
+        """Return the best of a few memories, given with their namespaces, by BM25.
+
+        `packed` has the id, the namespace and the number there of each that is packed, as recall/few_numbers.
+        """
+        wanted = self._numbered(few, packed)
+        memories, scores, masses = self.ordered(bm25)
+        among = np.isin(memories, list(wanted))
+        hits = zip(
+            [wanted[memory] for memory in memories[among].tolist()],
+            scores[among].tolist(),
+            masses[among].tolist(),
+            strict=True,
+        )
+        best = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:fetch]
+        if not best:
+            return NOTHING
+        ids, best_scores, best_masses = zip(*best, strict=True)
+        spaces = frozenset(few[id_] for id_ in ids)
+        return Hits(ids, best_scores, best_masses, spaces=spaces)
+
+    def _numbered(
+        self, few: Mapping[UUID, UUID], packed: Iterable[Row]
+    ) -> dict[int, UUID]:
+        """Return the ids of a few memories by their numbers for this question."""
+        spaces = np.frombuffer(self.spaces, "V16").tolist()
+        places = {space: place for place, space in enumerate(spaces)}
+        numbered = {}
+        for row in packed:
+            place = places.get(row["namespace_id"].bytes)
+            if place is not None:
+                numbered[place << 32 | row["number"]] = row["id"]
+
+        ids = np.frombuffer(self.fresh_ids, "V16")[self.fresh_rows].tolist()
+        for place, id_bytes in enumerate(ids):
+            id_ = UUID(bytes=id_bytes)
+            if id_ in few:
+                numbered[_FRESH + place] = id_
+        return numbered
 
     def located(self, memories: NDArray[np.int64]) -> dict[str, list[object]]:
         """Return where memories are, as recall/keyword takes it: namespaces, numbers of packed, ids of fresh."""
