@@ -87,18 +87,26 @@ def print_answer(
         heading = result.memory.namespace if is_grouped else ""
         groups[heading].append((number, result))
 
+    has_headings = len(groups) > 1
     for heading, results in groups.items():
-        if len(groups) > 1:
-            if all(result.elsewhere for _, result in results):
-                heading += " · elsewhere"
-            print_line(heading, fg="cyan", bold=True)
+        if has_headings:
+            _print_heading(heading, results)
         for number, result in results:
             if form == "ids":
                 _print_id(result)
-            else:
-                headline = _headline(result, zone, has_heading=len(groups) > 1)
-                _print_result(number, headline, result, form, zone, words)
+                continue
+            headline = _headline(result, zone, has_heading=has_headings)
+            _print_result(number, headline, result, form, zone, words)
+    _print_remarks(answer)
 
+
+def _print_heading(namespace: str, results: Sequence[_Numbered]) -> None:
+    if all(result.elsewhere for _, result in results):
+        namespace += " · elsewhere"
+    print_line(namespace, fg="cyan", bold=True)
+
+
+def _print_remarks(answer: Answer) -> None:
     for degraded in answer.degraded:
         click.echo(f"Without the {degraded.branch} branch: {degraded.reason}", err=True)
     if answer.note:

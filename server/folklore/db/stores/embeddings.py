@@ -106,20 +106,29 @@ class Embeddings(Store):
         Left out are texts that changed since they were read, memories that another transaction has locked, and
         memories whose vector is None.
         """
-        pairs = zip(pending, vectors.vectors, strict=True)
-        embedded = [(item, vector) for item, vector in pairs if vector is not None]
+        embedded = []
+        ids = []
+        digests = []
+        phrases = []
+        for memory, vector in zip(pending, vectors.vectors, strict=True):
+            if vector is None:
+                continue
+            embedded.append((memory.id, vector))
+            ids.append(memory.id)
+            digests.append(memory.digest)
+            phrases.append("\n".join(memory.cues))
         if not embedded:
             return 0
+        of, columns = embedding_rows(embedded)
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
-            of, columns = embedding_rows((item.id, vector) for item, vector in embedded)
             rows = await session.rows(
                 "embeddings/backfill",
                 namespace=namespace,
                 model=vectors.model,
-                ids=[item.id for item, _ in embedded],
-                digests=[item.digest for item, _ in embedded],
-                phrases=["\n".join(item.cues) for item, _ in embedded],
+                ids=ids,
+                digests=digests,
+                phrases=phrases,
                 of=of,
                 **columns,
             )
@@ -133,18 +142,25 @@ class Embeddings(Store):
         Left out are cues that changed since they were read, memories that another transaction has locked, and those
         whose vector is None.
         """
-        pairs = zip(pending, vectors.vectors, strict=True)
-        embedded = [(item, vector) for item, vector in pairs if vector is not None]
-        if not embedded:
+        ids = []
+        phrases = []
+        halves = []
+        for memory, vector in zip(pending, vectors.vectors, strict=True):
+            if vector is None:
+                continue
+            ids.append(memory.id)
+            phrases.append("\n".join(memory.cues))
+            halves.append(HalfVector(vector.vector))
+        if not ids:
             return 0
         async with self._database.transaction() as session:
             rows = await session.rows(
                 "embeddings/cues",
                 namespace=namespace,
                 model=vectors.model,
-                ids=[item.id for item, _ in embedded],
-                phrases=["\n".join(item.cues) for item, _ in embedded],
-                vectors=[HalfVector(vector.vector) for _, vector in embedded],
+                ids=ids,
+                phrases=phrases,
+                vectors=halves,
             )
         return len(rows)
 
@@ -155,9 +171,11 @@ class Embeddings(Store):
         rows = await self._database.rows(
             "embeddings/coverage", "fresh", namespaces=namespaces, model=model
         )
-        return {
-            row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows
-        }
+        by_namespace = {}
+        for row in rows:
+            counts = Coverage(row["memories"], row["embedded"])
+            by_namespace[row["namespace"]] = counts
+        return by_namespace
 
     async def neighbours(
         self,
@@ -214,25 +232,23 @@ class Embeddings(Store):
         self, namespace: UUID, model: UUID, vector: NDArray[np.float32], most: int
     ) -> list[UUID]:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
-        values = {
-            "namespace": namespace,
-            "model": model,
-            "query": HalfVector(vector),
-            "most": most,
-        }
-        return [
-            row["memory_id"]
-            for row in await self.rows("embeddings/nearest", "fresh", **values)
-        ]
+        rows = await self.rows(
+            "embeddings/nearest",
+            "fresh",
+            namespace=namespace,
+            model=model,
+            query=HalfVector(vector),
+            most=most,
+        )
+        return [row["memory_id"] for row in rows]
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
         """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""
         async with self._database.transaction() as session:
-            return len(
-                await session.rows(
-                    "embeddings/delete", namespace=namespace, model=model, most=most
-                )
+            rows = await session.rows(
+                "embeddings/delete", namespace=namespace, model=model, most=most
             )
+        return len(rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,8 +270,9 @@ class VectorIndexes(Store):
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""
         row = await self._database.row("server/info", "fresh")
-        version = "" if row is None else row["pgvector"] or ""
-        if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_PGVECTOR:
+        version = (row and row["pgvector"]) or ""
+        numbers = [int(digits) for digits in re.findall(r"\d+", version)]
+        if tuple(numbers[:3]) < _OLDEST_PGVECTOR:
             raise Refused(
                 f"pgvector {version} may build corrupt HNSW indexes; search stays exact.",
                 hint="Install pgvector 0.8.4 or newer and run `alter extension vector update`, or set hnsw_from: 0.",

@@ -201,9 +201,8 @@ class Snapshot:
     ) -> list[TransferredNamespace]:
         """Read these namespaces, or all, ordered independently of the database's collation."""
         rows = await self._session.rows("transfer/namespaces", names=names)
-        return sorted(
-            (made(TransferredNamespace, row) for row in rows), key=attrgetter("name")
-        )
+        namespaces = [made(TransferredNamespace, row) for row in rows]
+        return sorted(namespaces, key=attrgetter("name"))
 
     async def active_model(self) -> KnownModel | None:
         """Read the active model; None if nothing was ever embedded."""
@@ -214,9 +213,10 @@ class Snapshot:
     ) -> AsyncIterator[TransferredMemory]:
         """Yield every memory of a namespace by creation and id, with its vector in `model` if one is given."""
         id_ = None if model is None else model.id
-        async for row in self._stream(
+        rows = self._stream(
             "transfer/memories", namespace=namespace, ids=None, model=id_
-        ):
+        )
+        async for row in rows:
             memory = _memory_of(row)
             if model is not None and row["vector"] is not None:
                 memory = replace(memory, vector=_vector_of(row, model))
@@ -252,10 +252,9 @@ class ImportTransaction(NamespaceTransaction):
 
     async def import_new(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
-        if memories:
-            rows = await self.rows("transfer/insert", memories=self._columns(memories))
-        else:
-            rows = []
+        if not memories:
+            return []
+        rows = await self.rows("transfer/insert", memories=self._columns(memories))
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -266,14 +265,11 @@ class ImportTransaction(NamespaceTransaction):
         await self.record(ids, "import", CHANGEABLE)
         await self.unindex(ids)
         await self.rows("embeddings/delete_by_id", ids=ids)
-        if self.caller.access is None:
-            statement = "transfer/replace"
-        else:
-            statement = "transfer/replace:token"
-        return [
-            row["id"]
-            for row in await self.rows(statement, memories=self._columns(memories))
-        ]
+        statement = "transfer/replace"
+        if self.caller.access is not None:
+            statement += ":token"
+        rows = await self.rows(statement, memories=self._columns(memories))
+        return [row["id"] for row in rows]
 
     async def index(
         self,
@@ -282,25 +278,23 @@ class ImportTransaction(NamespaceTransaction):
         new: set[UUID],
     ) -> None:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
-        places = [place for place, memory in enumerate(memories) if memory.id in new]
+        written = []
+        ids = []
+        for index, memory in enumerate(memories):
+            if memory.id in new:
+                written.append(index)
+                ids.append(memory.id)
         if vectors is not None:
-            vectors = vectors.select(places)
-        await index_memories(
-            self._session,
-            self.namespace,
-            [memories[place].id for place in places],
-            vectors,
-            self.now,
-        )
+            vectors = vectors.select(written)
+        await index_memories(self._session, self.namespace, ids, vectors, self.now)
 
     def _columns(
         self, memories: Sequence[TransferredMemory]
     ) -> list[dict[str, object]]:
-        rows = [self._row(memory) for memory in memories]
-        for row, step in zip(
-            rows, session_steps(memory.draft for memory in memories), strict=True
-        ):
-            row["step"] = step
+        steps = session_steps(memory.draft for memory in memories)
+        rows = []
+        for memory, step in zip(memories, steps, strict=True):
+            rows.append({**self._row(memory), "step": step})
         return sorted(rows, key=itemgetter("digest"))  # two batches never deadlock
 
     def _row(self, memory: TransferredMemory) -> dict[str, object]:
@@ -312,22 +306,21 @@ class ImportTransaction(NamespaceTransaction):
             "created_at": created_at,
             "author": draft.author,
             "digest": memory.digest,
+            "idempotency_key": draft.idempotency_key,
         }
-        row |= {"idempotency_key": draft.idempotency_key}
         defaults = {
             "trust": "stated",
             "updated_at": created_at,
             "recall_count": 0,
             "confirmed_count": 0,
             "revision": 1,
-        }
-        defaults |= {
             "author": self.caller.author,
             "language": stored_language(memory.detected, self._language),
         }
-        return row | {
-            name: value for name, value in defaults.items() if row[name] is None
-        }
+        for name, default in defaults.items():
+            if row[name] is None:
+                row[name] = default
+        return row
 
 
 class Transfers(Store):
@@ -364,17 +357,20 @@ class Transfers(Store):
         self, namespace: UUID, batch: Iterable[TransferredMemory]
     ) -> list[ExistingMemory]:
         """Return the stored memories with an id, text or key of this batch. One statement."""
-        batch = list(batch)
+        ids = []
+        digests = []
+        keys = []
+        for memory in batch:
+            ids.append(memory.id)
+            digests.append(memory.digest)
+            if memory.draft.idempotency_key is not None:
+                keys.append(memory.draft.idempotency_key)
         rows = await self._database.rows(
             "transfer/existing",
             namespace=namespace,
-            ids=[memory.id for memory in batch],
-            digests=[memory.digest for memory in batch],
-            keys=[
-                key
-                for memory in batch
-                if (key := memory.draft.idempotency_key) is not None
-            ],
+            ids=ids,
+            digests=digests,
+            keys=keys,
         )
         return [made(ExistingMemory, row) for row in rows]
 
@@ -423,15 +419,16 @@ class Transfers(Store):
             # the replaced ones are in the audit log already
             await change.audit("import", inserted)
         self._statistics.stored(len(ids))
-        self._unpacked[namespace] += len(ids)
-        if (
-            self._unpacked[namespace] >= PACKED_AT_ONCE
-            and self._database.token_key is None
-        ):
-            self._unpacked[namespace] -= await PostingStore(self._database).pack(
-                namespace
-            )
+        await self._pack(namespace, len(ids))
         return ids
+
+    async def _pack(self, namespace: UUID, written: int) -> None:
+        """Pack postings once so many memories were written; a token may not."""
+        self._unpacked[namespace] += written
+        is_enough = self._unpacked[namespace] >= PACKED_AT_ONCE
+        if is_enough and self._database.token_key is None:
+            packed = await PostingStore(self._database).pack(namespace)
+            self._unpacked[namespace] -= packed
 
     async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
         """Write links in one transaction, without changing existing ones; return the places of those that fit.
@@ -442,14 +439,15 @@ class Transfers(Store):
         async with self._database.transaction() as session:
             await session.row("namespaces/lock", namespace=namespace)
             for type_, statement in _LINK_STATEMENTS.items():
-                rows = [
-                    {"place": place} | asdict(link)
-                    for place, link in enumerate(links)
-                    if isinstance(link, type_)
-                ]
+                rows = []
+                for place, link in enumerate(links):
+                    if isinstance(link, type_):
+                        rows.append({"place": place, **asdict(link)})
                 if rows:
-                    row = await session.rows(statement, namespace=namespace, links=rows)
-                    fitting.update(row["place"] for row in row)
+                    written = await session.rows(
+                        statement, namespace=namespace, links=rows
+                    )
+                    fitting.update(row["place"] for row in written)
         return fitting
 
 
@@ -464,16 +462,14 @@ def _vector_of(row: asyncpg.Record, model: KnownModel) -> ModelVector:
     identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
     ranges = row["ranges"] or ()
     vectors = row["passages"] or ()
-    passages = [
-        (begin, end, _halves(vector))
-        for (begin, end), vector in zip(ranges, vectors, strict=True)
-    ]
-    cues = row["vector_of_cues"]
+    passages = []
+    for (begin, end), vector in zip(ranges, vectors, strict=True):
+        passages.append((begin, end, _halves(vector)))
+    cues = None
+    if row["vector_of_cues"] is not None:
+        cues = _halves(row["vector_of_cues"])
     return ModelVector(
-        **identity,
-        vector=_halves(row["vector"]),
-        passages=passages,
-        cues=None if cues is None else _halves(cues),
+        **identity, vector=_halves(row["vector"]), passages=passages, cues=cues
     )
 
 
