@@ -75,7 +75,7 @@ async def test_a_request_waits_for_a_start_no_longer_than_its_client(
 async def test_requests_wait_for_one_start_of_the_engine_and_no_longer_than_their_clients(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("folklore.db.database._REVIVE_SECONDS", 0.01)
+    monkeypatch.setattr("folklore.db.pools._REVIVE_SECONDS", 0.01)
     begun = []
     over = asyncio.Event()
 
