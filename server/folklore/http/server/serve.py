@@ -105,14 +105,9 @@ def run(
     url = f"{scheme}://{_in_url(host)}:{sockets[0].getsockname()[1]}"
     open_to_all = insecure or settings.http.authentication == "never"
     if open_to_all:
-        reason = "--insecure" if insecure else "http.authentication: never"
-        log.warning(
-            f"EVERY client that reaches this address may work without a token ({reason})",
-            url=url,
-        )
+        _warn_of_every_client(url, insecure=insecure)
     elif is_loopback(host) and not is_told() and not _needs_token(settings):
         _make_token(settings, url)
-
     log.info(
         "serving",
         url=f"{url}/mcp",
@@ -124,8 +119,7 @@ def run(
         signal.signal(number, lambda *_: sys.exit(0))
     from folklore.http.server.metrics import shared_folder
 
-    with ExitStack() as stack:
-        stack.enter_context(shared_folder(settings.http.workers))
+    with shared_folder(settings.http.workers), ExitStack() as stack:
         beside = None
         if user_server is not None:
             console_url = public_url or _from_here(url)
@@ -136,6 +130,14 @@ def run(
             _Server(config, user_server).run(sockets)
         else:
             _Workers(config, sockets, user_server).run()
+
+
+def _warn_of_every_client(url: str, *, insecure: bool) -> None:
+    reason = "--insecure" if insecure else "http.authentication: never"
+    log.warning(
+        f"EVERY client that reaches this address may work without a token ({reason})",
+        url=url,
+    )
 
 
 def _require_token(settings: Settings, host: str) -> None:
