@@ -12,7 +12,8 @@ from hypothesis import given, strategies as st
 
 from folklore.cli import main
 from folklore.client.assistants.changes import install, is_ours, write
-from folklore.client.assistants.editing import NAME, HookFile, Section
+from folklore.client.assistants.editing import HookFile, Section
+from folklore.client.assistants.entry import NAME
 from folklore.errors import Conflict
 from tests.client.assistants.test_install import bare_home, settings  # noqa: F401 - the fixture `home`
 from tests.repositories import repository_of

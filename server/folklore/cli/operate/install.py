@@ -16,7 +16,7 @@ from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json, one_of
 from folklore.cli.output import print_either, print_line, wants_json
 from folklore.client.assistants import changes, plugin
-from folklore.client.assistants.editing import HOOKS, EditError
+from folklore.client.assistants.entry import HOOKS, EditError
 from folklore.client.assistants.known import (
     CLIENTS,
     TOKEN_VARIABLE,

@@ -11,14 +11,8 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal, TypeGuard
 
-from folklore.client.assistants.editing import (
-    HOOKS,
-    NAME,
-    EditError,
-    Entry,
-    HookFile,
-    Section,
-)
+from folklore.client.assistants.editing import HookFile, Section
+from folklore.client.assistants.entry import HOOKS, NAME, EditError, Entry
 from folklore.client.whole_file import replace_file
 from folklore.config import known_home
 from folklore.errors import Conflict, InvalidInput, Refused

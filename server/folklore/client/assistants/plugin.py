@@ -21,7 +21,7 @@ from folklore.client.assistants.changes import (
     uninstall,
     write,
 )
-from folklore.client.assistants.editing import HOOKS, NAME
+from folklore.client.assistants.entry import HOOKS, NAME
 from folklore.client.assistants.known import Client, Machine
 from folklore.errors import Conflict
 
