@@ -52,10 +52,10 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
     "folklore_import.pages._only_links": lambda text: pages._only_links(
         text, Path("/nowhere")
     ),
-    "ranking.injection.edit_worth": lambda text: injection.edit_worth(
-        0.0, "src/a.py", ("b.py",), text
-    ),
     "ranking.injection._writes_path": lambda text: injection._writes_path(text, "a/b"),
+    "ranking.injection._writes_name": lambda text: injection._writes_name(
+        text, "a/b.py"
+    ),
 }
 # Others, by function or module, and why they need no measure.
 NOT_MEASURED: Mapping[str, str] = {
@@ -91,7 +91,7 @@ NOT_MEASURED: Mapping[str, str] = {
     "folklore_import.graph": "one replacement of a relation's name",
     "folklore_import.pages": "single fields of front matter",
     "memory.transfer.json_lines": "digests of 64 characters",
-    "memory.validation": "relations and blobs, by patterns that match at one position",
+    "memory.context.validation": "relations and blobs, by patterns that match at one position",
 }
 
 
