@@ -573,7 +573,7 @@ async def trial(dsn: str, folder: Path, calls: int, seed: int) -> Trial:
         library_at(
             dsn, BundledEmbedder()
         ) as library,  # an embedding that is written later would change an answer by itself
-        on_http(settings) as server,
+        on_http(settings, alone=True) as server,
         httpx.AsyncClient(base_url=server.url, timeout=60) as client,
         AsyncExitStack() as sessions,
     ):

@@ -281,7 +281,7 @@ def without_engine(folder: Path, wheel: Path, stack: ExitStack) -> None:
 async def served(python: str, settings: Watched) -> None:
     """Work with the server of that environment, read its health and metrics, and end it."""
     async with (
-        on_http(settings, python=python) as server,
+        on_http(settings, python=python, alone=True) as server,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:

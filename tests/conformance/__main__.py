@@ -57,7 +57,7 @@ async def everything(
         if name not in ("PATH", "HOME")
     }
     settings["FOLKLORE_OWN"] = "1"  # else a server outlives the run
-    async with on_http(server) as running:
+    async with on_http(server, alone=True) as running:
         yield "Clients", await Clients(programs, plain, running.url, settings).lines()
 
     strayed = [

@@ -45,7 +45,7 @@ class _Process:
 
     async def start(self) -> None:
         self.running = await self._stack.enter_async_context(
-            on_http(self.settings, port=self.port)
+            on_http(self.settings, port=self.port, alone=True)
         )
 
     async def kill(self) -> None:
