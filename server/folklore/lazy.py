@@ -1,4 +1,7 @@
-"""Modules that take long to import, imported when an attribute of them is first used."""
+"""numpy, imported when an attribute of it is first used: it takes longer than what a first note or a list needs.
+
+Every store of the database has functions of vectors, so that functions alone could not hold its import back.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
-class Lazy(ModuleType):
+class _Lazy(ModuleType):
     """A module that becomes the one of its name at the first use; for the type checker it is imported."""
 
     def __getattr__(self, name: str) -> Any:
@@ -23,44 +26,8 @@ class Lazy(ModuleType):
 
 
 if TYPE_CHECKING:
-    import fcntl as fcntl
-    import subprocess as subprocess
-    from urllib import request
-
-    import certifi as certifi
-    import click as click
-    import jinja2 as jinja2
     import numpy as numpy
-    import structlog as structlog
-    import tzlocal as tzlocal
-    import yaml as yaml
     from numpy.typing import NDArray as NDArray
-
-    urllib_request = request
 else:
-    (
-        certifi,
-        click,
-        fcntl,
-        jinja2,
-        numpy,
-        structlog,
-        subprocess,
-        tzlocal,
-        yaml,
-    ) = map(
-        Lazy,
-        (
-            "certifi",
-            "click",
-            "fcntl",
-            "jinja2",
-            "numpy",
-            "structlog",
-            "subprocess",
-            "tzlocal",
-            "yaml",
-        ),
-    )
-    urllib_request = Lazy("urllib.request")
+    numpy = _Lazy("numpy")
     NDArray = Any  # for annotations, which are never evaluated

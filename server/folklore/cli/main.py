@@ -8,7 +8,7 @@ from collections.abc import MutableMapping
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -16,12 +16,6 @@ from click.shell_completion import CompletionItem
 from folklore import __version__, phases
 from folklore.cli import screen
 from folklore.errors import FolkloreError, InvalidInput, field_errors
-from folklore.lazy import Lazy
-
-if TYPE_CHECKING:
-    import pydantic
-else:  # a command that fails early needs none
-    pydantic = Lazy("pydantic")
 
 # Name -> (module below folklore.cli, one line for the overview), in groups. Imported when called: `serve` must answer
 # at once. In its module, a command whose name is one of Python's has an underscore after it.
@@ -295,8 +289,10 @@ def _misuse(error: click.ClickException, as_json: bool) -> int:
 
 
 def _failure(error: Exception, as_json: bool) -> int:
+    from pydantic import ValidationError  # a command that succeeds may need none
+
     # of a request that a command makes of its arguments
-    if isinstance(error, pydantic.ValidationError):
+    if isinstance(error, ValidationError):
         error = InvalidInput(*field_errors(error)[0])
     if isinstance(error, FolkloreError):
         return _report(

@@ -11,7 +11,6 @@ from contextlib import suppress
 
 from folklore.client.local_server import ABSENT, LocalServer, home_of
 from folklore.client.session_start import has_plain_settings, leading_options
-from folklore.lazy import click
 
 # What users and assistants call many times a day, without an editor.
 _DAILY = (
@@ -100,5 +99,7 @@ def _shown(outcome: bytes) -> int:
         return 128 + signal.SIGKILL
     value = json.loads(outcome)
     if value["page"]:
+        import click
+
         click.echo_via_pager(*value["page"])
     return int(value["code"])

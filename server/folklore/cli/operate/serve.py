@@ -29,25 +29,12 @@ from folklore.client.credentials import normalised
 from folklore.client.local_server import LocalServer
 from folklore.config import Settings, load_settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.lazy import Lazy
 
 if TYPE_CHECKING:
-    from folklore import engine
-    from folklore.client import remote, serving
-    from folklore.http.server import (
-        beside as http_beside,
-        in_process as here,
-        local as http_local,
-        serve as http_serve,
-    )
-else:  # one process needs few of them
-    remote = Lazy("folklore.client.remote")
-    serving = Lazy("folklore.client.serving")
-    engine = Lazy("folklore.engine")
-    http_beside = Lazy("folklore.http.server.beside")
-    http_local = Lazy("folklore.http.server.local")
-    http_serve = Lazy("folklore.http.server.serve")
-    here = Lazy("folklore.http.server.in_process")
+    from folklore.client.remote import Remote
+    from folklore.http.server.beside import TakenServer
+
+# One process needs few of the modules that serve: each function imports its own.
 
 
 @click.command()
@@ -123,7 +110,9 @@ def _serve_stdio(ctx: click.Context, read_only: bool | None, own: bool) -> None:
         )
     local = None if own else local_server(ctx, settings)
     if local is not None or settings.server is not None:
-        asyncio.run(serving.serve(settings, local, partial(_packaged, settings)))
+        from folklore.client.serving import serve as serve_session
+
+        asyncio.run(serve_session(settings, local, partial(_packaged, settings)))
     else:
         asyncio.run(_serve_own(settings))
 
@@ -138,7 +127,9 @@ def _serve_socket(ctx: click.Context, descriptor: int, inode: int) -> None:
         if server.claim(inode):
             _start_engine_early(settings, listening)
             _start_forks(server)
-        http_local.run(settings, server, listening, inode)
+        from folklore.http.server.local import run
+
+        run(settings, server, listening, inode)
 
 
 def _start_engine_early(
@@ -153,10 +144,10 @@ def _start_engine_early(
         return
 
     def start() -> None:
+        from folklore.engine import Engine
+
         with suppress(FolkloreError):
-            engine.Engine(
-                settings.home, idle_minutes=settings.engine.idle_minutes
-            ).start()
+            Engine(settings.home, idle_minutes=settings.engine.idle_minutes).start()
 
     if sys.platform != "linux" or threading.active_count() > 1:
         threading.Thread(target=start, name="folklore-engine", daemon=True).start()
@@ -181,15 +172,18 @@ def _start_forks(server: LocalServer) -> None:
         forkserver.start(Path(server.forks_path), Path(server.log))
 
 
-async def _packaged(settings: Settings, stack: AsyncExitStack) -> remote.Remote:
+async def _packaged(settings: Settings, stack: AsyncExitStack) -> Remote:
     """Open a server of this package for what it knows without a database, until the end of the stack.
 
     Its libraries are imported only while the other server is away.
     """
     await asyncio.to_thread(import_module, "folklore.http.server.in_process")
+    from folklore.client.remote import Remote
+    from folklore.http.server.in_process import in_process
+
     app = App(settings, brief=True)
-    server = await stack.enter_async_context(here.in_process(app))
-    return remote.Remote(
+    server = await stack.enter_async_context(in_process(app))
+    return Remote(
         LOCAL_URL,
         lambda: access_of(settings, anonymous=True),
         settings.home,
@@ -197,9 +191,7 @@ async def _packaged(settings: Settings, stack: AsyncExitStack) -> remote.Remote:
     )
 
 
-async def open_package(
-    stack: AsyncExitStack, options: Mapping[str, str]
-) -> remote.Remote:
+async def open_package(stack: AsyncExitStack, options: Mapping[str, str]) -> Remote:
     """Open what the package knows, as for a bridge, for a session with these options (client/session.py)."""
     config = options.get("config")
     path = None if config is None else Path(config)
@@ -208,8 +200,11 @@ async def open_package(
 
 
 async def _serve_own(settings: Settings) -> None:
-    async with here.in_process(App(settings)) as server:
-        await serving.serve(settings, server, partial(_packaged, settings))
+    from folklore.client.serving import serve as serve_session
+    from folklore.http.server.in_process import in_process
+
+    async with in_process(App(settings)) as server:
+        await serve_session(settings, server, partial(_packaged, settings))
 
 
 def _serve_http(
@@ -232,7 +227,9 @@ def _serve_http(
         settings = settings.model_copy(
             update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})}
         )
-    http_serve.run(
+    from folklore.http.server.serve import run
+
+    run(
         settings,
         settings.http.host,
         settings.http.port,
@@ -242,16 +239,15 @@ def _serve_http(
     )
 
 
-def _place_of_user_server(
-    ctx: click.Context, settings: Settings
-) -> http_beside.TakenServer | None:
+def _place_of_user_server(ctx: click.Context, settings: Settings) -> TakenServer | None:
     """Return the place of the user's server; None where each process is to have its own."""
     if has_own_process():
         return None
+    from folklore.http.server.beside import TakenServer
 
     def prepare(server: LocalServer) -> None:
         _start_engine_early(settings)
         _start_forks(server)
 
     project = namespace_of_file(ctx.find_root().obj["config"])
-    return http_beside.TakenServer(found_server(ctx, settings), project, prepare)
+    return TakenServer(found_server(ctx, settings), project, prepare)
