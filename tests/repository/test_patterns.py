@@ -81,7 +81,7 @@ BUILT: Mapping[str, str] = {
     "embedding.model_profiles.profile_of": "searches the name of a model for one of a table",
     "errors.field_errors": "matches names of pydantic's errors with those of a table",
     "folklore_import.recognition._first_of_long": "one name of a table between quotation marks",
-    "ranking.injection.edit_worth": "a name, escaped; measured in test_text_rules",
+    "ranking.injection._writes_name": "a name, escaped; measured in test_text_rules",
     "text.dates.expressions._pattern": "its results are variables, which are found",
     "text.dates.translation._phrase": "its results are measured by the function translations",
     "text.hooks.statements._joined": "its results are variables, which are found",
