@@ -26,7 +26,7 @@ _IN_CUES = "~"
 
 
 @lru_cache(50_000)
-def word_of(lexeme: str) -> int:
+def lexeme_hash(lexeme: str) -> int:
     """Return the hash of a lexeme, as folklore_word does: even, and the odd one after it for a lexeme in cues."""
     digest = sha256(lexeme.lstrip(_IN_CUES).encode()).digest()
     even = int.from_bytes(digest[:4], "big", signed=True) & ~1
@@ -38,9 +38,9 @@ def in_cues(lexeme: str) -> str:
     return f"{_IN_CUES}{lexeme}"
 
 
-def is_of_cues(word: int) -> bool:
-    """Return whether a word, as `word_of` returns it, is that of a lexeme in cues."""
-    return word % 2 == 1
+def is_of_cues(key: int) -> bool:
+    """Return whether this is the hash of a lexeme in cues."""
+    return key % 2 == 1
 
 
 def made(type_: type[Value], row: Record, /, **others: object) -> Value:

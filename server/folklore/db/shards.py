@@ -10,7 +10,7 @@ from uuid import UUID
 import asyncpg
 
 from folklore.background import all_of
-from folklore.db.rows import in_cues, is_of_cues, word_of
+from folklore.db.rows import in_cues, is_of_cues, lexeme_hash
 from folklore.db.silent_nodes import SilentNodes
 from folklore.db.sql_loader import Statement, statement
 
@@ -112,8 +112,8 @@ class Shards:
             query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]})
         )
         lexemes = {*values["lexemes"], *(pieces["lexemes"] or ())}
-        of_text = set(map(word_of, lexemes))
-        words = [*of_text, *(word_of(in_cues(lexeme)) for lexeme in lexemes)]
+        of_text = set(map(lexeme_hash, lexemes))
+        words = [*of_text, *(lexeme_hash(in_cues(lexeme)) for lexeme in lexemes)]
         sql = statement("distributed/recall_words_of_each").sql
         return _words(
             [pieces, *await connection.fetch(sql, values["namespaces"], words)],

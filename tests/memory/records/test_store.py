@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.rows import word_of
+from folklore.db.rows import lexeme_hash
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Link
@@ -491,7 +491,8 @@ async def test_a_store_writes_the_postings_of_a_memory(
         from fresh_words, generate_series(0, octet_length(words) / 4 - 1) as place
     """
     dates = [
-        word_of(term) for term in ("@2026-05-04", "@05-04", "@2026-05", "@05", "@2026")
+        lexeme_hash(term)
+        for term in ("@2026-05-04", "@05-04", "@2026-05", "@05", "@2026")
     ]
     assert await connection.fetch(f"({expected}) except ({kept})") == []
     assert {

@@ -8,19 +8,22 @@ from typing import NamedTuple
 from uuid import UUID
 
 from folklore.db.database import Row
-from folklore.db.rows import in_cues, is_of_cues, word_of
+from folklore.db.rows import in_cues, is_of_cues, lexeme_hash
 from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, Hits
 from folklore.lazy import NDArray, numpy as np
 
-# Memories are numbered for one question: packed ones by the place of their namespace and their number there, fresh ones
+# Memories are numbered for one question: packed ones by the index of their namespace and their number there, fresh ones
 # from here on.
 _FRESH = 1 << 62
+# The bytes of a packed entry: the number of a memory, for a lexeme of a text also its frequency and the length.
+_ENTRY = [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
 
 
 class Analysed(NamedTuple):
-    """A lexeme of a piece of a question, and its kind.
+    """A lexeme of a token of a question, and its kind.
 
-    A `word` of a language, as it is `spelled`, a `compound`, or two parts `joined` to a word of a language.
+    A `word` of a language, as it is `spelled`, a `compound`, or two parts `joined` to a word of a language. `position`
+    is that of the word within the token.
     """
 
     kind: str
@@ -60,61 +63,60 @@ class Matches(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScopeWords:
-    """Words of a question in scope.
+    """The lexemes of a question in scope, of packed memories and of fresh ones.
 
-    `analysed` are the pieces that were read, in order. `packed` has the number of documents of a word in packed
-    memories, `entries` its postings if they were read, `fresh` its matches among fresh memories, `fresh_rows` the rows
-    of these, in the order of their ids.
+    Postings know a lexeme by its hash (`lexeme_hash`), and so do the mappings here.
     """
 
     corpus: CorpusStatistics
+    # The lexemes of each token that was read, in order.
     analysed: Sequence[Sequence[Analysed]]
-    packed: Mapping[int, int]
-    entries: Mapping[int, Matches]
+    # The number of packed memories with a lexeme, and their matches unless it is too common to be read.
+    packed_documents: Mapping[int, int]
+    packed: Mapping[int, Matches]
     fresh: Mapping[int, Matches]
+    # The rows of fresh memories with any lexeme, in the order of their ids.
     fresh_rows: NDArray[np.intp]
+    # Ids, 16 bytes each: of namespaces with packed memories in their order, and of the fresh memories and their
+    # namespaces by row.
     spaces: bytes
     fresh_spaces: bytes
     fresh_ids: bytes
 
     @classmethod
-    def of(cls, row: Row, pieces: int, lexemes: Iterable[str]) -> ScopeWords:
-        """Make them from the row of recall/words; `lexemes` are those that it was given."""
-        analysed: list[list[Analysed]] = [[] for _ in range(pieces)]
-        columns = (
-            row[name] or ()
-            for name in ("places", "kinds", "positions", "languages", "lexemes")
-        )
-        for place, *item in zip(*columns, strict=True):
-            analysed[place - 1].append(Analysed(*item))
-        of_text = {*lexemes, *(item.lexeme for parts in analysed for item in parts)}
-        entries, spaces = _entries(row)
+    def of(cls, row: Row, tokens: int, lexemes: Iterable[str]) -> ScopeWords:
+        """Read the row of recall/words, for this number of tokens and further lexemes."""
+        analysed = _analysed(row, tokens)
+        of_texts = set(lexemes)
+        for items in analysed:
+            of_texts.update(item.lexeme for item in items)
+        of_cues = map(in_cues, of_texts)
+
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
+        all_lengths = float(row["length"]) + float(lengths.sum())
+        counts = zip(row["words"] or (), row["documents"] or (), strict=True)
+        packed, spaces = _packed(row)
+        fresh, fresh_rows = _fresh(row, lengths, (*of_texts, *of_cues))
         return cls(
-            CorpusStatistics(
-                total, (float(row["length"]) + float(lengths.sum())) / max(total, 1)
-            ),
-            analysed,
-            {
-                word: int(count)
-                for word, count in zip(
-                    row["words"] or (), row["documents"] or (), strict=True
-                )
-            },
-            entries,
-            *_fresh(row, lengths, (*of_text, *map(in_cues, of_text))),
-            spaces,
-            row["fresh_spaces"] or b"",
-            row["fresh_ids"] or b"",
+            corpus=CorpusStatistics(total, all_lengths / max(total, 1)),
+            analysed=analysed,
+            packed_documents={key: int(count) for key, count in counts},
+            packed=packed,
+            fresh=fresh,
+            fresh_rows=fresh_rows,
+            spaces=spaces,
+            fresh_spaces=row["fresh_spaces"] or b"",
+            fresh_ids=row["fresh_ids"] or b"",
         )
 
     def documents(self, lexeme: str) -> int:
         """Return how many memories hold a lexeme."""
-        word = word_of(lexeme)
-        return self.packed.get(word, 0) + (
-            len(self.fresh[word].memories) if word in self.fresh else 0
-        )
+        key = lexeme_hash(lexeme)
+        count = self.packed_documents.get(key, 0)
+        if key in self.fresh:
+            count += len(self.fresh[key].memories)
+        return count
 
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
@@ -125,13 +127,13 @@ class ScopeWords:
 
     def matches(self, lexeme: str) -> Matches | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
-        word = word_of(lexeme)
-        packed = self.entries.get(word)
-        fresh = self.fresh.get(word)
+        key = lexeme_hash(lexeme)
+        packed = self.packed.get(key)
+        fresh = self.fresh.get(key)
+        if packed is None and self.packed_documents.get(key):
+            return None
         if packed is None:
-            if self.packed.get(word):
-                return None
-            return _no_matches() if fresh is None else fresh
+            return fresh or _no_matches()
         if fresh is None:
             return packed
         return packed.joined(fresh)
@@ -159,39 +161,43 @@ class ScopeWords:
 
         A word of cues adds its weight once, whatever the length of the text.
         """
-        query = bm25.query
-        evidences = [np.zeros(0)]
-        masses = [np.zeros(0)]
-        groups = [np.zeros(0, np.int64)]
+        groups = [np.zeros(0, np.int64)]  # memories, which may be in several groups
+        parts_of_scores = [np.zeros(0)]
+        parts_of_weights = [np.zeros(0)]
         for cue in bm25.cues.values():
             held = self.holding_in_cues(cue.lexemes)
             groups.append(held)
-            evidences.append(np.full(len(held), cue.weight))
-            masses.append(np.zeros(len(held)))
+            parts_of_scores.append(np.full(len(held), cue.weight))
+            parts_of_weights.append(np.zeros(len(held)))
         for lexeme, weight in bm25.weights.items():
-            if (matches := self.matches(lexeme)) is not None:
-                if (stem := query.stems.get(lexeme)) is not None:
-                    matches = matches.without(self.matches(stem))
-                longer = bm25.k1 * (
-                    1.0
-                    - bm25.b
-                    + bm25.b * matches.lengths / max(query.corpus.mean_length, 1.0)
-                )
-                groups.append(matches.memories)
-                evidences.append(
-                    weight
-                    * (bm25.k1 + 1.0)
-                    * matches.frequencies
-                    / (matches.frequencies + longer)
-                )
-                masses.append(
-                    np.full(len(longer), 0.0 if lexeme.startswith("@") else weight)
-                )
-        memories, places = np.unique(np.concatenate(groups), return_inverse=True)
-        scores = np.bincount(places, np.concatenate(evidences)).astype(np.float64)
+            matches = self._matches_without_stem(lexeme, bm25.query.stems)
+            if matches is None:
+                continue
+            is_date = lexeme.startswith("@")
+            groups.append(matches.memories)
+            parts_of_scores.append(_bm25(matches, weight, bm25))
+            parts_of_weights.append(
+                np.full(len(matches.memories), 0.0 if is_date else weight)
+            )
+
+        memories, indexes = np.unique(np.concatenate(groups), return_inverse=True)
+        scores = np.bincount(indexes, np.concatenate(parts_of_scores))
+        weights = np.bincount(indexes, np.concatenate(parts_of_weights))
         order = np.argsort(-scores, kind="stable")
-        mass = np.bincount(places, np.concatenate(masses)).astype(np.float64)
-        return memories[order], scores[order], mass[order]
+        return (
+            memories[order],
+            scores[order].astype(np.float64),
+            weights[order].astype(np.float64),
+        )
+
+    def _matches_without_stem(
+        self, lexeme: str, stems: Mapping[str, str]
+    ) -> Matches | None:
+        """Return the matches of a lexeme, without those of its stem, which counts them; None if it is too common."""
+        matches = self.matches(lexeme)
+        if matches is None or lexeme not in stems:
+            return matches
+        return matches.without(self.matches(stems[lexeme]))
 
     def best_of_few(
         self, bm25: Bm25, few: Mapping[UUID, UUID], packed: Iterable[Row], fetch: int
@@ -254,24 +260,42 @@ class ScopeWords:
         return {"spaces": spaces, "numbers": numbers, "ids": ids}
 
 
+def _analysed(row: Row, tokens: int) -> list[list[Analysed]]:
+    """Return the lexemes of each token."""
+    analysed: list[list[Analysed]] = [[] for _ in range(tokens)]
+    names = ("places", "kinds", "positions", "languages", "lexemes")
+    columns = [row[name] or () for name in names]
+    for number, *item in zip(*columns, strict=True):
+        analysed[number - 1].append(Analysed(*item))
+    return analysed
+
+
+def _bm25(matches: Matches, weight: float, bm25: Bm25) -> NDArray[np.float64]:
+    """Return what a lexeme of this weight adds to the score of each of its matches."""
+    mean_length = max(bm25.query.corpus.mean_length, 1.0)
+    longer = bm25.k1 * (1.0 - bm25.b + bm25.b * matches.lengths / mean_length)
+    frequencies = matches.frequencies
+    return weight * (bm25.k1 + 1.0) * frequencies / (frequencies + longer)
+
+
 def _no_matches() -> Matches:
     return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-def _entries(row: Row) -> tuple[dict[int, Matches], bytes]:
-    """Return the entries of each word that was read, and the namespaces that have any, in the order of their ids."""
-    parts = list(
-        zip(
-            *(row[name] or () for name in ("rare", "spaces", "counts", "entries")),
-            strict=True,
-        )
-    )
+def _packed(row: Row) -> tuple[dict[int, Matches], bytes]:
+    """Return the packed matches of each lexeme that was read, and the namespaces with any, in the order of their ids."""
+    names = ("rare", "spaces", "counts", "entries")
+    of_texts = []
+    of_cues = []
+    for part in zip(*(row[name] or () for name in names), strict=True):
+        key, *_ = part
+        if is_of_cues(key):
+            of_cues.append(part)
+        else:
+            of_texts.append(part)
     spaces = np.unique(np.frombuffer(b"".join(row["spaces"] or ()), "S16"))
-    of_texts = [part for part in parts if not is_of_cues(part[0])]
-    of_cues = [part for part in parts if is_of_cues(part[0])]
-    entry = [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
-    matches = _matches_of(of_texts, spaces, np.dtype(entry))
-    matches |= _matches_of(of_cues, spaces, np.dtype(entry[:1]))
+    matches = _matches_of(of_texts, spaces, np.dtype(_ENTRY))
+    matches |= _matches_of(of_cues, spaces, np.dtype(_ENTRY[:1]))
     return matches, spaces.tobytes()
 
 
@@ -280,18 +304,18 @@ def _matches_of(
     spaces: NDArray[np.bytes_],
     entry: np.dtype[np.void],
 ) -> dict[int, Matches]:
-    """Return the matches of words by their packed entries.
+    """Return the matches of lexemes by their packed entries.
 
-    A part has a word, namespaces with any entry, the number of these in each, and the entries. `spaces` are all
+    A part has the hash of a lexeme, namespaces with any entry, the number of these in each, and the entries. `spaces` are all
     namespaces, by which memories are numbered.
     """
     if not parts:
         return {}
-    words, spaces_of_parts, counts_of_parts, entries_of_parts = zip(*parts, strict=True)
-    places = np.searchsorted(spaces, np.frombuffer(b"".join(spaces_of_parts), "S16"))
+    keys, spaces_of_parts, counts_of_parts, entries_of_parts = zip(*parts, strict=True)
+    indexes = np.searchsorted(spaces, np.frombuffer(b"".join(spaces_of_parts), "S16"))
     counts = np.frombuffer(b"".join(counts_of_parts), ">i4")
     entries = np.frombuffer(b"".join(entries_of_parts), entry)
-    memories = entries["number"] + np.repeat(places << 32, counts)
+    memories = entries["number"] + np.repeat(indexes << 32, counts)
     if entry.names == ("number",):  # a word of cues counts once, whatever the length
         every = Matches(memories, np.ones(len(memories)), np.zeros(len(memories)))
     else:
@@ -303,11 +327,12 @@ def _matches_of(
 
     matches: dict[int, Matches] = {}
     begin = 0
-    for word, raw in zip(words, entries_of_parts, strict=True):
+    for key, raw in zip(keys, entries_of_parts, strict=True):
         end = begin + len(raw) // entry.itemsize
         found = every.between(begin, end)
-        # Several databases have the same word each.
-        matches[word] = found if word not in matches else matches[word].joined(found)
+        if key in matches:  # of another database
+            found = matches[key].joined(found)
+        matches[key] = found
         begin = end
     return matches
 
@@ -315,35 +340,43 @@ def _matches_of(
 def _fresh(
     row: Row, lengths: NDArray[np.float64], lexemes: Collection[str]
 ) -> tuple[dict[int, Matches], NDArray[np.intp]]:
-    """Return the matches of lexemes by their words among fresh memories, and the rows of these in the order of their ids."""
+    """Return the matches of lexemes, by hash, among fresh memories, and the rows of these in the order of their ids."""
     if not len(lengths) or not lexemes:
         return {}, np.zeros(0, np.intp)
-    words = sorted({word_of(lexeme) for lexeme in lexemes})
+    # Columns of all words of fresh memories, memory by memory.
     hashes = np.frombuffer(row["fresh_words"], ">i4")
-    targets = np.array(words, np.int32)
-    # A table by their last 16 bits leaves out nearly all other words.
-    table = np.zeros(1 << 16, bool)
-    table[targets & 0xFFFF] = True
-    entries = np.flatnonzero(table[hashes.astype(np.int32) & 0xFFFF])
-    places = np.searchsorted(targets, hashes[entries])
-    same = targets[np.minimum(places, len(targets) - 1)] == hashes[entries]
-    entries = entries[same]
-    places = places[same]
-    rows = np.searchsorted(
-        np.cumsum(np.frombuffer(row["fresh_counts"], ">i4")), entries, side="right"
-    )
-    frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")[entries].astype(
-        np.float64
-    )
+    words_of_each = np.frombuffer(row["fresh_counts"], ">i4")
+    all_frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")
+
+    keys = sorted(set(map(lexeme_hash, lexemes)))
+    targets = np.array(keys, np.int32)
+    entries, indexes = _occurrences(hashes, targets)
+    rows = np.searchsorted(np.cumsum(words_of_each), entries, side="right")
+    frequencies = all_frequencies[entries].astype(np.float64)
+
     matched = np.unique(rows)
     high, low = np.frombuffer(row["fresh_ids"], ">u8").reshape(-1, 2)[matched].T
     matched = matched[np.lexsort((low, high))]
     numbers = np.empty(len(lengths), np.int64)
     numbers[matched] = _FRESH + np.arange(len(matched))
     matches = {}
-    for place in np.unique(places).tolist():
-        mask = places == place
-        matches[words[place]] = Matches(
-            numbers[rows[mask]], frequencies[mask], lengths[rows[mask]]
+    for index in np.unique(indexes).tolist():
+        mask = indexes == index
+        rows_of_lexeme = rows[mask]
+        matches[keys[index]] = Matches(
+            numbers[rows_of_lexeme], frequencies[mask], lengths[rows_of_lexeme]
         )
     return matches, matched
+
+
+def _occurrences(
+    hashes: NDArray[np.int32], targets: NDArray[np.int32]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the indexes of the hashes that are targets (sorted), and of each the index of its target."""
+    # A table by their last 16 bits leaves out nearly all other hashes.
+    table = np.zeros(1 << 16, bool)
+    table[targets & 0xFFFF] = True
+    entries = np.flatnonzero(table[hashes.astype(np.int32) & 0xFFFF])
+    indexes = np.searchsorted(targets, hashes[entries])
+    is_target = targets[np.minimum(indexes, len(targets) - 1)] == hashes[entries]
+    return entries[is_target], indexes[is_target]
