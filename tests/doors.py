@@ -4,12 +4,12 @@ from typing import Any, NoReturn
 
 from folklore.app import App
 from folklore.contract.requests import Result, Returns
-from folklore.http.current_caller import calling
-from folklore.http.listener import OWN, Entrance
-from folklore.http.requested import RequestedNames
-from folklore.http.server_context import ServerContext
 from folklore.memory import Service
 from folklore.phases import Advance
+from folklore.server.current_caller import calling
+from folklore.server.listener import OWN, Entrance
+from folklore.server.requested import RequestedNames
+from folklore.server.server_context import ServerContext
 
 
 class _OwnService(Service):

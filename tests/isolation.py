@@ -29,7 +29,7 @@ import httpx
 
 from folklore.db.migrate import migrate
 from folklore.embedding.bundled import BundledEmbedder
-from folklore.http.console.pages.routes import PAGES
+from folklore.server.console.pages.routes import PAGES
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.temporary_engine import temporary_engine

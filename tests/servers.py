@@ -21,8 +21,8 @@ from starlette.types import ASGIApp
 
 from folklore.app import App
 from folklore.config import Settings
-from folklore.http.listener import by_token
-from folklore.http.server.app import build_app
+from folklore.server.application.app import build_app
+from folklore.server.listener import by_token
 from tests import forks
 
 # Imported by every Python at its start: whatever the process tries to reach beyond this machine is refused and noted.
@@ -72,7 +72,7 @@ class Watched:
 
 
 def limited(server: Watched, **limits: float) -> Watched:
-    """The same server with these limits (http/limits.py); to be run as the module `tests.limited`."""
+    """The same server with these limits (server/limits.py); to be run as the module `tests.limited`."""
     return Watched(
         {**server.environment, "TEST_LIMITS": json.dumps(limits)}, server.notes
     )

@@ -20,8 +20,8 @@ from opentelemetry.trace import SpanKind, StatusCode
 from folklore import pip_install, telemetry as spans
 from folklore.app import App
 from folklore.config import Settings
-from tests.http.test_listeners import NETWORK, clients
 from tests.otlp import otlp_receiver
+from tests.server.test_listeners import NETWORK, clients
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
 from tests.wire import MCP
 

@@ -125,7 +125,7 @@ class App:
         return memory.UsageRecorder(memory.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
-        """Return the namespace of this process: of whose requests it counts, http/facts.py decides."""
+        """Return the namespace of this process: of whose requests it counts, server/facts.py decides."""
         return self.settings.namespace or self._project
 
     @cached_property

@@ -260,7 +260,7 @@ class OAuthSettings(_Section):
 
 
 class HttpSettings(_Section):
-    """`folklore serve --http`; the limits are constants (http/limits.py)."""
+    """`folklore serve --http`; the limits are constants (server/limits.py)."""
 
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)

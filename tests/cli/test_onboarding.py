@@ -36,8 +36,8 @@ from folklore.contract.people import (
 )
 from folklore.contract.token_secrets import digest_of, key_of, with_checksum
 from folklore.errors import InvalidInput, Refused, Unauthenticated
-from folklore.http.server import health
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
+from folklore.server.application import health
 from tests import ROOT, forks
 from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line

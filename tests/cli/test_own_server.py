@@ -560,11 +560,11 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
     ("modules", "left_out"),
     [
         (
-            "folklore.http.server.local, folklore.memory.operations",
+            "folklore.server.application.local, folklore.memory.operations",
             ("mcp", "numpy", "jinja2", "prometheus_client", "rich"),
         ),
         (
-            "folklore.http.server.local, folklore.memory.operations",
+            "folklore.server.application.local, folklore.memory.operations",
             (
                 "folklore.text.secrets.key_formats",
                 "folklore.text.hooks.statements",

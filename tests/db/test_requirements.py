@@ -14,9 +14,9 @@ from folklore.errors import DatabaseUnsuitable
 from folklore.memory.context import MemoryContext
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
-from tests.http.test_health import served
 from tests.memory.auth.test_isolation import enter, holder
 from tests.person import Person
+from tests.server.test_health import served
 
 WRONG = [
     ("encoding 'LATIN1' locale 'C'", "encoding is LATIN1"),

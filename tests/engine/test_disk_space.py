@@ -16,9 +16,9 @@ from folklore.contract.recall import RecallRequest
 from folklore.db.database import Database, PoolLimits
 from folklore.disk import LEAST_FREE, LITTLE_FREE, require_space
 from folklore.errors import DatabaseUnavailable, DiskFull
-from folklore.http.server.health import Health
-from folklore.http.server.metrics import Metrics
 from folklore.model import Draft
+from folklore.server.application.health import Health
+from folklore.server.application.metrics import Metrics
 from tests.doors import own_service
 from tests.person import contents
 from tests.waiting import STUCK

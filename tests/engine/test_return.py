@@ -13,9 +13,9 @@ from folklore.contract.memories import StoreRequest
 from folklore.contract.recall import RecallRequest
 from folklore.engine import Engine
 from folklore.errors import DataMissing
-from folklore.http.server.health import Health
 from folklore.model import Draft
 from folklore.runtime import job_database
+from folklore.server.application.health import Health
 from tests.doors import own_service
 from tests.engine.test_engine import temporary_room
 from tests.person import contents

@@ -12,10 +12,10 @@ from folklore.app import App
 from folklore.cli.main import cli
 from folklore.config import Settings
 from folklore.contract.recall import RankingRequest
-from folklore.http.listener import by_token
-from folklore.http.server.app import build_app
 from folklore.mcp.server import build_server
 from folklore.ranking.weights import SCALES, SIGNALS, Ranking
+from folklore.server.application.app import build_app
+from folklore.server.listener import by_token
 from tests import ROOT
 from tests.conftest import connected
 from tests.mcp.test_tools_list import service_of

@@ -60,7 +60,7 @@ MEASURED: Mapping[str, Callable[[str], object]] = {
 # Others, by function or module, and why they need no measure.
 NOT_MEASURED: Mapping[str, str] = {
     "cli.options": "arguments of a command, by their first sign",
-    "http.auth": "a header of at most 64 KiB, by single signs",
+    "server.auth": "a header of at most 64 KiB, by single signs",
     "contract.anchors": "the names of commits, by a pattern that matches at one position",
     "contract.ids": "ids of at most some hundred characters",
     "importers.json_values": "JSON by its next sign, its beginning by 400 characters",
@@ -77,9 +77,9 @@ NOT_MEASURED: Mapping[str, str] = {
     "embedding": "names of models, which the operator chooses",
     "engine": "files of the kernel and of Postgres",
     "errors": "names of our own classes, and pydantic's errors",
-    "http.console": "form fields; marks are one character each",
-    "http.requested": "one line that the SDK wrote",
-    "http.server": "names of files and headers of at most 64 characters",
+    "server.console": "form fields; marks are one character each",
+    "server.requested": "one line that the SDK wrote",
+    "server.application": "names of files and headers of at most 64 characters",
     "mcp.resources": "addresses, by patterns that match at one position",
     "memory.auth": "codes of a fixed length",
     "client.code": "the output of git, and commits by their form",

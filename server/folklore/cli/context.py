@@ -84,7 +84,7 @@ async def operations_of(
         async with HttpClient(settings, local) as client:
             yield client
     else:
-        from folklore.http.server.in_process import operations_here
+        from folklore.server.application.in_process import operations_here
 
         async with operations_here(settings) as client:
             yield client

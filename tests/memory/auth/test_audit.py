@@ -5,7 +5,7 @@ import json
 from folklore.contract.operations import OPERATIONS
 from folklore.contract.people import AuditRequest
 from folklore.db.stores.events.audit import WRITES
-from folklore.http.auth import PREFIXES
+from folklore.server.auth import PREFIXES
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import Person
 

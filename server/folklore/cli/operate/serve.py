@@ -32,7 +32,7 @@ from folklore.errors import FolkloreError, InvalidInput
 
 if TYPE_CHECKING:
     from folklore.client.remote import Remote
-    from folklore.http.server.beside import TakenServer
+    from folklore.server.application.beside import TakenServer
 
 # One process needs few of the modules that serve: each function imports its own.
 
@@ -127,7 +127,7 @@ def _serve_socket(ctx: click.Context, descriptor: int, inode: int) -> None:
         if server.claim(inode):
             _start_engine_early(settings, listening)
             _start_forks(server)
-        from folklore.http.server.local import run
+        from folklore.server.application.local import run
 
         run(settings, server, listening, inode)
 
@@ -177,9 +177,9 @@ async def _packaged(settings: Settings, stack: AsyncExitStack) -> Remote:
 
     Its libraries are imported only while the other server is away.
     """
-    await asyncio.to_thread(import_module, "folklore.http.server.in_process")
+    await asyncio.to_thread(import_module, "folklore.server.application.in_process")
     from folklore.client.remote import Remote
-    from folklore.http.server.in_process import in_process
+    from folklore.server.application.in_process import in_process
 
     app = App(settings, brief=True)
     server = await stack.enter_async_context(in_process(app))
@@ -201,7 +201,7 @@ async def open_package(stack: AsyncExitStack, options: Mapping[str, str]) -> Rem
 
 async def _serve_own(settings: Settings) -> None:
     from folklore.client.serving import serve as serve_session
-    from folklore.http.server.in_process import in_process
+    from folklore.server.application.in_process import in_process
 
     async with in_process(App(settings)) as server:
         await serve_session(settings, server, partial(_packaged, settings))
@@ -227,7 +227,7 @@ def _serve_http(
         settings = settings.model_copy(
             update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})}
         )
-    from folklore.http.server.serve import run
+    from folklore.server.application.serve import run
 
     run(
         settings,
@@ -243,7 +243,7 @@ def _place_of_user_server(ctx: click.Context, settings: Settings) -> TakenServer
     """Return the place of the user's server; None where each process is to have its own."""
     if has_own_process():
         return None
-    from folklore.http.server.beside import TakenServer
+    from folklore.server.application.beside import TakenServer
 
     def prepare(server: LocalServer) -> None:
         _start_engine_early(settings)
