@@ -158,9 +158,6 @@ async def read_pool(
         spaces |= hits.spaces
     rrf = reciprocal_rank_fusion(lists, ranking.rrf_k)
     ids = best_first(rrf, rrf)
-    if not ids:
-        return Candidates(retrieval, {}), ()
-
     ranks_alone = ranking.fusion == "rrf" or search.question.literal
     query = CandidateQuery(
         spaces=spaces,
@@ -178,6 +175,8 @@ async def read_pool(
             related=ranking.relations > 0,
         )
     with stage("recall.pool", candidates=len(ids)):
+        if not ids:
+            return Candidates(retrieval, {}), ()
         rows, degraded = await read_candidates(memory, search, query)
     return Candidates(retrieval, rows, rrf, frozenset(query.spreading)), degraded
 
