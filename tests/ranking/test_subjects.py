@@ -3,7 +3,7 @@
 from folklore.ranking.subjects import (
     SAME,
     is_replaced,
-    likeness,
+    likeness_of,
     names_subject,
     subject_words,
 )
@@ -17,9 +17,9 @@ VITEST_CUES = ("which test runner for a new package", "vitest or jest")
 def test_a_decision_and_its_reversal_are_on_one_subject_by_their_words() -> None:
     older = subject_words(JEST, JEST_CUES)
 
-    assert likeness(0.4, older, subject_words(VITEST, VITEST_CUES)) >= SAME
-    assert likeness(0.4, older, subject_words("Tokens rest in the keychain.")) < SAME
-    assert likeness(0.4, frozenset(), frozenset()) == 0.4
+    assert likeness_of(0.4, older, subject_words(VITEST, VITEST_CUES)) >= SAME
+    assert likeness_of(0.4, older, subject_words("Tokens rest in the keychain.")) < SAME
+    assert likeness_of(0.4, frozenset(), frozenset()) == 0.4
 
 
 def test_the_words_that_text_and_cues_share_name_the_subject() -> None:

@@ -50,7 +50,7 @@ class CueFacts:
 class Pool:
     """Facts about n candidates: a row for each; columns are words of the question.
 
-    These are facts about the texts alone, but for `cues`; `nearest`, `held` and `in_sequence` are the better of both.
+    These are facts about the texts alone, but for `cues`; `nearest`, `in_text_or_cues` and `in_sequence` are the better of both.
     """
 
     # BM25 scores (n,), 0 outside the list of that branch, which ends after `fetched`.
@@ -103,8 +103,8 @@ class Pool:
         return np.where(with_vector, np.maximum(cosines, self.cues.cosines), cosines)
 
     @cached_property
-    def held(self) -> NDArray[np.bool_]:
-        """The words (n, words) that the text or the cues hold."""
+    def in_text_or_cues(self) -> NDArray[np.bool_]:
+        """The words (n, words) that the text, a long one in its best passage, or the cues hold."""
         if self.cues is None:
             return self.matches
         return self.matches | self.cues.matches
@@ -117,8 +117,8 @@ class Pool:
         return np.maximum(self.sequence, self.cues.sequence)
 
     @cached_property
-    def around(self) -> NDArray[np.bool_]:
-        """The words (n, words) that only a direct neighbour holds."""
+    def in_neighbours_alone(self) -> NDArray[np.bool_]:
+        """The words (n, words) that a direct neighbour holds, and neither text nor cues."""
         of_direct_neighbours = _with_zeros(self.anywhere)[self.beside[:, :2]]
         only_there: NDArray[np.bool_] = (
             of_direct_neighbours.any(axis=1) & ~self.anywhere
@@ -156,7 +156,7 @@ def keyword_excess(pool: Pool) -> NDArray[np.float64]:
 
 
 def scaled_cosine(pool: Pool) -> NDArray[np.float64]:
-    """Return twice the cosine less the mean cosine with the nearest other candidates, as a share of the best.
+    """Return twice the cosine less the mean cosine with the nearest other candidates, as a share of the greatest value.
 
     A text that is near to many others is near to most questions (Conneau and others 2018, section 2.3, for one side).
     """
@@ -183,18 +183,18 @@ def coverage(pool: Pool) -> NDArray[np.float64]:
 
     A date of the question counts as its rarest word.
     """
-    held = pool.held @ pool.rarity
+    weight = pool.in_text_or_cues @ pool.rarity
     total = float(pool.rarity.sum())
     if pool.dates is not None:
         rarest = float(pool.rarity.max(initial=1.0))
-        held = held + rarest * pool.dates
+        weight = weight + rarest * pool.dates
         total = total + rarest
-    return _share(held, total)
+    return _share(weight, total)
 
 
 def context(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that only a direct neighbour holds, by rarity."""
-    return _share(pool.around @ pool.rarity, pool.rarity.sum())
+    return _share(pool.in_neighbours_alone @ pool.rarity, pool.rarity.sum())
 
 
 def sequence(pool: Pool) -> NDArray[np.float64]:
@@ -223,13 +223,17 @@ def relations(pool: Pool) -> NDArray[np.float64]:
 
 
 def letters_held(pool: Pool) -> NDArray[np.float64]:
-    """Return the share of the question's words that the text, or less a neighbour, holds, by their letters."""
-    held = (pool.held + NEIGHBOUR * pool.around) @ pool.letters
+    """Return the share of the question's words that the text or the cues hold, by their letters.
+
+    Those that only a neighbour holds count less. It is as if the question had one more word, which no text has.
+    """
+    words = pool.in_text_or_cues + NEIGHBOUR * pool.in_neighbours_alone
+    weight = words @ pool.letters
     total = float(pool.letters.sum())
     if pool.dates is not None:
-        held = held + DATE * pool.dates
+        weight = weight + DATE * pool.dates
         total = total + DATE
-    return _share(held, total + min(total, PADDING))
+    return _share(weight, total + min(total, PADDING))
 
 
 def sequence_held(pool: Pool) -> NDArray[np.float64]:
@@ -254,8 +258,9 @@ def unnamed(pool: Pool) -> NDArray[np.float64]:
     """Return 1 if the question has names, and neither the text nor a direct neighbour holds one."""
     if not pool.names.any():
         return np.zeros(len(pool.keyword))
-    names_held = (pool.held | pool.around)[:, pool.names]
-    return np.where(names_held.any(axis=1), 0.0, 1.0)
+    words = pool.in_text_or_cues | pool.in_neighbours_alone
+    has_a_name = words[:, pool.names].any(axis=1)
+    return np.where(has_a_name, 0.0, 1.0)
 
 
 def cue_cosine(pool: Pool) -> NDArray[np.float64]:
@@ -280,8 +285,8 @@ def cue_words(pool: Pool) -> NDArray[np.float64]:
     """
     if pool.cues is None:
         return np.zeros(len(pool.keyword))
-    held = pool.cues.matches @ pool.letters
-    return held / (held + ENOUGH)
+    weight = pool.cues.matches @ pool.letters
+    return weight / (weight + ENOUGH)
 
 
 def cued(pool: Pool) -> NDArray[np.float64]:

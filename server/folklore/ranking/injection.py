@@ -47,24 +47,25 @@ IGNORED = 4
 def forms(
     confidences: Sequence[float],
     ignored: Sequence[bool],
-    cued: Sequence[bool],
-    share: float,
+    with_cues: Sequence[bool],
+    cued_share: float,
 ) -> list[Form | None]:
     """Return the form of each memory, best first; None for one that is not given.
 
-    `ignored` are those that were given several times without a use, `cued` those with cues, which are this `share` of
-    what was found. Recall knows none of this.
+    `ignored` says which were given several times without a use, `with_cues` which have cues, and `cued_share` how many
+    of all that were found have any, 0 to 1. Recall knows none of this.
     """
-    facts = list(zip(confidences, ignored, cued, strict=True))
-    if not any(
-        is_worth_whole(value, with_cues, share) for value, _, with_cues in facts
-    ):
-        return [None] * len(facts)
+    worth_whole = []
+    for confidence, has_cues in zip(confidences, with_cues, strict=True):
+        worth_whole.append(is_worth_whole(confidence, has_cues, cued_share))
+    if not any(worth_whole):
+        return [None] * len(worth_whole)
 
     results: list[Form | None] = []
-    for confidence, is_ignored, with_cues in facts:
-        least = least_confidence(LIKELY_WITH_CUES, LIKELY, with_cues, share)
-        may_be_whole = is_worth_whole(confidence, with_cues, share) and not is_ignored
+    facts = zip(confidences, ignored, with_cues, worth_whole, strict=True)
+    for confidence, is_ignored, has_cues, is_whole in facts:
+        least = least_confidence(LIKELY_WITH_CUES, LIKELY, has_cues, cued_share)
+        may_be_whole = is_whole and not is_ignored
         if may_be_whole and results.count("full") < _MOST_FULL:
             results.append("full")
         elif confidence >= least and results.count("headline") < _MOST_HEADLINES:
@@ -74,37 +75,41 @@ def forms(
     return results
 
 
-def is_worth_whole(confidence: float, with_cues: bool, share: float) -> bool:
+def is_worth_whole(confidence: float, with_cues: bool, cued_share: float) -> bool:
     """Return whether a memory is worth the tokens of a whole note, where this share of what was found has cues."""
-    least = least_confidence(FULL_WITH_CUES, FULL_WITHOUT, with_cues, share)
+    least = least_confidence(FULL_WITH_CUES, FULL_WITHOUT, with_cues, cued_share)
     return confidence >= least
 
 
 def least_confidence(
-    cued: float, uncued: float, with_cues: bool, share: float
+    if_all_cued: float, if_none_cued: float, with_cues: bool, cued_share: float
 ) -> float:
-    """Return the least confidence of a memory, with cues or without, where this share of what was found has cues.
+    """Return the confidence that a memory needs, with cues or without, where this share of what was found has cues.
 
-    `cued` and `uncued` are those where all have cues, and none has. The more memories say when they are needed, the less
-    likely is one that does not: its least confidence lies between both.
+    The more memories say when they are needed, the less likely is one that does not: what it needs rises from
+    `if_none_cued` to `if_all_cued`, which one with cues needs always.
     """
     if with_cues:
-        return cued
-    return uncued + (cued - uncued) * min(share / _MOSTLY, 1.0)
+        return if_all_cued
+    risen = min(cued_share / _MOSTLY, 1.0)
+    return if_none_cued + (if_all_cued - if_none_cued) * risen
 
 
-def edit_worth(shared: float, path: str, paths: Sequence[str], text: str) -> float:
-    """Return how nearly a memory concerns an edit, in words as rare as can be.
+def edit_worth(
+    shared_words: float, path: str, paths: Sequence[str], text: str
+) -> float:
+    """Return how nearly a memory concerns an edit, in words that no other memory has.
 
-    `shared` are those that both have, rarer ones weighing more. A tie to the file itself is enough, as is its path in
+    `shared_words` is the weight of the words that both have, in the same unit: two words of half the weight of such a
+    one count as one. A tie to the file itself is enough, as is its path in
     the memory's text, or a pattern of files such as `locales/*.json`. A tie to a folder above the file, or to another
     file of its folder, and the name of the file alone in the text count as some.
     """
     if path in paths or _writes_path(text, path):
-        return shared + CONCERNED
+        return shared_words + CONCERNED
     if _writes_name(text, path) or any(_is_near(path, other) for other in paths):
-        return shared + _FOLDER
-    return shared
+        return shared_words + _FOLDER
+    return shared_words
 
 
 def _writes_name(text: str, path: str) -> bool:

@@ -37,44 +37,57 @@ def subject_words(content: str, cues: Sequence[str] = ()) -> frozenset[str]:
     return frozenset(word for word in words if len(word) > _SHORTEST)
 
 
-def likeness(cosine: float, one: frozenset[str], other: frozenset[str]) -> float:
-    """Return how nearly two memories are on one subject, by the cosine of their texts and by their words."""
-    shared = _letters(one & other)
-    together = _all_letters(one) + _all_letters(other) - shared
+def likeness_of(
+    cosine: float, words: frozenset[str], other_words: frozenset[str]
+) -> float:
+    """Return how nearly two memories are on one subject, up to 3.
+
+    It is the cosine of their texts, and up to 2 for the share of their words that both have, by letters.
+    """
+    shared = _letters(words & other_words)
+    together = _all_letters(words) + _all_letters(other_words) - shared
     if not together:
         return cosine
     return cosine + _SHARED * shared / together
 
 
-def names_subject(older: str, cues: Sequence[str], newer: frozenset[str]) -> bool:
+def names_subject(
+    older: str, older_cues: Sequence[str], newer_words: frozenset[str]
+) -> bool:
     """Return True if the words of a newer memory name the subject of an older one.
 
-    That are the words which its text and its cues both hold: half of them, by letters. Two services have ports alike,
-    but the cues of each name the service. Without cues nothing says which words matter.
+    The subject are the words which text and cues of the older both hold; half of them, by letters, name it. Two services
+    have ports alike, but the cues of each name the service. Without cues nothing says which words matter.
     """
-    subject = subject_words(older) & subject_words("", tuple(cues))
+    subject = subject_words(older) & subject_words("", tuple(older_cues))
     if not subject:
         return False
-    return 2 * _letters(subject & newer) >= _letters(subject)
+    return 2 * _letters(subject & newer_words) >= _letters(subject)
 
 
 def is_replaced(
-    older: str, cues: Sequence[str], newer: str, newer_cues: Sequence[str], alike: float
+    older: str,
+    older_cues: Sequence[str],
+    newer: str,
+    newer_cues: Sequence[str],
+    likeness: float,
 ) -> bool:
     """Return True if a newer memory of this likeness is on the subject of an older one.
 
     It names the subject, or both are nearly the same and are needed in the same situation: what
     is decided changes its names, as when one library gives way to another.
     """
-    if alike < REPLACED:
+    if likeness < REPLACED:
         return False
-    if names_subject(older, cues, subject_words(newer, tuple(newer_cues))):
+    newer_words = subject_words(newer, tuple(newer_cues))
+    if names_subject(older, older_cues, newer_words):
         return True
-    if alike < _NEARLY_SAME:
+    if likeness < _NEARLY_SAME:
         return False
-    one = subject_words("", tuple(cues))
-    other = subject_words("", tuple(newer_cues))
-    return _letters(one & other) >= _SAME_NEED * max(_letters(one | other), 1)
+    need = subject_words("", tuple(older_cues))
+    newer_need = subject_words("", tuple(newer_cues))
+    letters_of_all = max(_letters(need | newer_need), 1)
+    return _letters(need & newer_need) >= _SAME_NEED * letters_of_all
 
 
 @lru_cache(2_000)
@@ -84,4 +97,5 @@ def _all_letters(words: frozenset[str]) -> int:
 
 
 def _letters(words: Collection[str]) -> int:
+    """Return the weight of words: the letters of each beyond the second, six at most."""
     return sum(min(len(word), _LONGEST) - _SHORTEST for word in words)

@@ -103,7 +103,7 @@ class DenseQuery:
 class CandidateQuery:
     """Candidates to be read whole, `ids` in the namespaces `spaces`, and the memories linked to any of `spreading`.
 
-    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. `near` gives
+    Linked are memories at most `reach` positions away in a session and, if `related`, those with a relation. `near` gives
     the model and the question's vector; without it, vectors are not read.
     """
 
@@ -131,7 +131,7 @@ class CueWeight(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
-    """The lexemes of a question in a scope, with their document frequencies and places.
+    """The lexemes of a question in a scope, with their document frequencies and the positions of their tokens.
 
     `stems` has further lexemes of a word, with the stem that represents them. `functions` are the words of a question
     of function words alone, after '='. `cues` has, by lexeme, the words that any memory holds in its cues.
@@ -139,7 +139,7 @@ class QueryStatistics:
 
     documents: Mapping[str, int]
     corpus: CorpusStatistics
-    places: Mapping[str, Collection[int]] = field(default_factory=dict)
+    positions: Mapping[str, Collection[int]] = field(default_factory=dict)
     stems: Mapping[str, str] = field(default_factory=dict)
     functions: Sequence[str] = ()
     cues: Mapping[str, CueForms] = field(default_factory=dict)
@@ -196,12 +196,19 @@ class Passages(NamedTuple):
         )
 
 
+class SessionPosition(NamedTuple):
+    """The session of a memory, with its namespace, and the memory's position there."""
+
+    session: tuple[UUID, str]
+    position: int
+
+
 class Candidate(NamedTuple):
     """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
 
-    `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
-    candidates with a relation to it, and the strengths; `vector` is big-endian half floats. A short text has no
-    `passages`. `cue_cosine` is that of the cues with the question, None without any.
+    `in_session` is None outside of a session; `length` is in lexemes, None without a vector; `linked` has the candidates
+    with a relation to it, and the strengths; `vector` is big-endian half floats. A short text has no `passages`.
+    `cue_cosine` is that of the cues with the question, None without any.
     """
 
     id: UUID
@@ -209,7 +216,7 @@ class Candidate(NamedTuple):
     namespace: str
     content: str
     kind: str
-    place: tuple[tuple[UUID, str], int] | None
+    in_session: SessionPosition | None
     length: int | None
     linked: Sequence[tuple[UUID, float]]
     vector: bytes | None
@@ -221,6 +228,9 @@ class Candidate(NamedTuple):
         """Make it from a row of recall/pool."""
         session = row["session"]
         position = row["position"]
+        in_session = None
+        if session is not None and position is not None:
+            in_session = SessionPosition((row["namespace_id"], session), position)
         ids = row["sources"]
         vector = row["vector"]
         return cls(
@@ -229,9 +239,7 @@ class Candidate(NamedTuple):
             namespace,
             row["content"],
             row["kind"],
-            None
-            if session is None or position is None
-            else ((row["namespace_id"], session), position),
+            in_session,
             row["length"],
             () if ids is None else list(zip(ids, row["strengths"], strict=True)),
             # halfvec's wire form begins with its dimension and a reserved field, two bytes each.

@@ -11,10 +11,10 @@ from folklore.contract.hooks import HookAnswer
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.matches import (
     Match,
-    fact_of,
     inject,
-    recalled,
+    retrieved,
     successors_among,
+    text_of_note,
     with_successors,
 )
 from folklore.memory.hooks.scope import HookScope
@@ -51,25 +51,25 @@ async def concerned_by(
 
     With `naming_file`, those of which paths, text or cues name the file, a file next to it or a folder above it.
     """
-    of_file, (shared, by_words) = await asyncio.gather(
+    of_file, (shared_words, by_words) = await asyncio.gather(
         _of_file(context, scope, edit), _sharing_words(context, scope, edit)
     )
     candidates = [*of_file, *by_words]
 
-    def worth_of_each() -> dict[UUID, float]:
+    def worths_by_id() -> dict[UUID, float]:
         worths = {}
         for match in candidates:
             stop_if_abandoned()
             memory = match.result.memory
-            words = shared.get(match.id, 0.0)
+            by_words_alone = shared_words.get(match.id, 0.0)
             text = "\n".join([memory.content, *memory.cues])
-            worth = edit_worth(words, edit.path, memory.paths, text)
-            names_file = worth > words
+            worth = edit_worth(by_words_alone, edit.path, memory.paths, text)
+            names_file = worth > by_words_alone
             if names_file or not naming_file:
                 worths[match.id] = worth
         return worths
 
-    worths = await on_texts(worth_of_each, _characters(candidates))
+    worths = await on_texts(worths_by_id, _characters(candidates))
     # Nearly certain, or not there at all.
     concerned = {
         match.id: match
@@ -97,21 +97,25 @@ async def _of_file(
     matches = []
     for memory in page.memories:
         result = Recalled(memory)
-        matches.append(Match(result, scope.space.id, 1.0, fact_of(result, words)))
+        matches.append(Match(result, scope.space.id, 1.0, text_of_note(result, words)))
     return matches
 
 
 async def _sharing_words(
     context: RequestContext, scope: HookScope, edit: Edit
 ) -> tuple[Mapping[UUID, float], Sequence[Match]]:
-    """Return memories that share words with an edit, and of each how many words as rare as can be."""
+    """Return the weight of the words that memories share with an edit, by id, and these memories, best first.
+
+    The weight of a word that no other memory has is 1 (see `edit_worth`); a word that a memory writes as code weighs
+    more.
+    """
     if not scope.spaces or not edit.words:
         return {}, ()
-    retrieval, matches = await recalled(
+    retrieval, matches = await retrieved(
         context, scope, edit.words, _MOST_CANDIDATES, ("keyword",)
     )
-    words = retrieval.keyword.words
-    if words is None:
+    bm25 = retrieval.keyword.bm25
+    if bm25 is None:
         return {}, ()
 
     def weights_as_code() -> dict[UUID, float]:
@@ -119,16 +123,17 @@ async def _sharing_words(
         for match in matches:
             stop_if_abandoned()
             content = match.result.memory.content
-            weights[match.id] = CODE * edit.weight_in_code(words.weights, content)
+            weights[match.id] = CODE * edit.weight_in_code(bm25.weights, content)
         return weights
 
     as_code = await on_texts(weights_as_code, _characters(matches))
-    rarest = math.log(1.0 + words.query.corpus.total)
+    weight_of_rarest = math.log(1.0 + bm25.query.corpus.total)
     hits = retrieval.keyword.hits
-    shared = {}
+    shared_words = {}
     for id_, weight in zip(hits.ids, hits.raw, strict=True):
-        shared[id_] = (weight + as_code.get(id_, 0.0)) / rarest
-    return shared, matches
+        weight_with_code = weight + as_code.get(id_, 0.0)
+        shared_words[id_] = weight_with_code / weight_of_rarest
+    return shared_words, matches
 
 
 def _characters(matches: Sequence[Match]) -> int:

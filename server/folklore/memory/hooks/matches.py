@@ -80,12 +80,12 @@ async def matches_of(
         return []
     question = question_in(text)
 
-    whole = recalled(context, scope, question, limit, _BRANCHES)
-    searches = [asyncio.ensure_future(whole)]
+    by_both = retrieved(context, scope, question, limit, _BRANCHES)
+    searches = [asyncio.ensure_future(by_both)]
     try:
         done, _ = await asyncio.wait(searches, timeout=_SLOW)
         if not done:
-            by_words = recalled(context, scope, question, limit, ("keyword",))
+            by_words = retrieved(context, scope, question, limit, ("keyword",))
             searches.append(asyncio.ensure_future(by_words))
             done, _ = await asyncio.wait(
                 searches, timeout=_LATE - _SLOW, return_when=asyncio.FIRST_COMPLETED
@@ -99,14 +99,14 @@ async def matches_of(
             search.cancel()
 
 
-async def recalled(
+async def retrieved(
     context: RequestContext,
     scope: HookScope,
     text: str,
     limit: int,
     branches: tuple[Branch, ...],
 ) -> tuple[Retrieval, list[Match]]:
-    """Return what a search found in the namespaces of a session, and its results, best first."""
+    """Return what these branches found in the namespaces of a session, and the ranked results as matches."""
     ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
@@ -123,13 +123,13 @@ async def recalled(
             result,
             namespaces[memory.namespace],
             ranked_list.scores[memory.id],
-            fact_of(result, search.words),
+            text_of_note(result, search.words),
         )
         matches.append(match)
     return ranked_list.retrieval, matches
 
 
-def fact_of(result: Recalled, words: QuestionWords) -> str:
+def text_of_note(result: Recalled, words: QuestionWords) -> str:
     """Return what a whole note says: the text, of a long one the summary, or else the sentences that hold the words."""
     memory = result.memory
     room = _FULL * tokens.CHARACTERS_PER_TOKEN
@@ -189,14 +189,17 @@ def _successor(memory: Memory, older: Match) -> Match:
     """Return the match of a memory that replaces an older one."""
     replaced = Replaced(older.id, older.result.memory.order_time)
     result = Recalled(memory, replaces=(replaced,))
-    text = fact_of(result, QuestionWords.of([]))
+    text = text_of_note(result, QuestionWords.of([]))
     return Match(result, older.namespace, older.confidence, text)
 
 
 async def inject(
     context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
 ) -> HookAnswer:
-    """Return notes of the matches that the session does not have; record them before. Or silence."""
+    """Return notes of the matches that the session does not have, or silence; the notes are recorded as given.
+
+    Of a match that a newer memory replaces, the newer is given, be it a match too or only stored.
+    """
     assert scope.ledger is not None
     matches = with_successors(matches, successors_among(matches))
     matches = with_successors(matches, await _stored_successors(context, matches))
@@ -235,13 +238,13 @@ def _selection(
     if previous.tokens >= _SESSION_TOKENS:
         return []
     past = {match.id: previous.memories.get(match.id, _NEVER) for match in matches}
-    share = share_with_cues(matches)
-    new = [match for match in matches if _is_new(match, past[match.id], share)]
+    cued_share = share_with_cues(matches)
+    new = [match for match in matches if _is_new(match, past[match.id], cued_share)]
     new_forms = forms(
         [match.confidence for match in new],
         [past[match.id].ignored for match in new],
         [match.with_cues for match in new],
-        share,
+        cued_share,
     )
     selection = []
     for match, form in zip(new, new_forms, strict=True):
@@ -251,11 +254,13 @@ def _selection(
     return selection
 
 
-def _is_new(match: Match, past: PastInjection, share: float) -> bool:
+def _is_new(match: Match, past: PastInjection, cued_share: float) -> bool:
     """Return whether the session lacks a memory, or has its beginning and would now get it whole."""
     if not past.given:
         return True
-    return not past.whole and is_worth_whole(match.confidence, match.with_cues, share)
+    return not past.whole and is_worth_whole(
+        match.confidence, match.with_cues, cued_share
+    )
 
 
 def _notes(
@@ -285,7 +290,7 @@ def _notes(
 
 
 def share_with_cues(matches: Sequence[Match]) -> float:
-    """Return the share of matches that have cues; 0 of none."""
+    """Return the share of matches that have cues, 0 to 1; 0 of none."""
     return sum(match.with_cues for match in matches) / max(len(matches), 1)
 
 

@@ -138,9 +138,11 @@ async def _probable(
     return matches
 
 
-def _is_likely(match: Match, share: float) -> bool:
+def _is_likely(match: Match, cued_share: float) -> bool:
     """Return whether a match is likely enough to interrupt with it, where this share of all matches has cues."""
-    least = least_confidence(_SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, share)
+    least = least_confidence(
+        _SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, cued_share
+    )
     return match.confidence >= least
 
 

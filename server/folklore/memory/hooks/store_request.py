@@ -45,15 +45,24 @@ async def ask_at_stop(
 
     project = scope.recorded_project
     caller = context.caller.author
-    stated = await scope.ledger.stated(**project.columns, caller=caller)
-    unstored = await not_stored(context, project, stated, scope.session.name)
-    of_session = [item for item in stated if item.session == scope.session.name]
-    unasked = _not_asked_for(of_session, unstored)
+    statements_of_project = await scope.ledger.stated(**project.columns, caller=caller)
+    unstored = await not_stored(
+        context, project, statements_of_project, scope.session.name
+    )
+    statements_of_session = [
+        statement
+        for statement in statements_of_project
+        if statement.session == scope.session.name
+    ]
+    unasked = _not_asked_for(statements_of_session, unstored)
     if not unasked:
         return _SILENCE
 
-    requests_so_far = {item.namespace: item.asks for item in of_session}
-    if sum(requests_so_far.values()) >= _MOST_REQUESTS:
+    # A session is recorded in two namespaces if it began before the project had one.
+    requests_by_namespace = {
+        statement.namespace: statement.asks for statement in statements_of_session
+    }
+    if sum(requests_by_namespace.values()) >= _MOST_REQUESTS:
         return _SILENCE
 
     claimed = await scope.ledger.ask(unasked, caller, context.now)
@@ -79,23 +88,27 @@ async def _record_turn(
         caller=context.caller.author,
         since=context.now - TURN,
     )
-    stated = list(statements(request.prompt))
+    sentences = list(statements(request.prompt))
     if not stored_lately:
         # An assistant that has just stored something says so, and is not asked for that.
-        stated += statements(request.message, of_person=False)
-    await record_statements(context, scope, stated)
+        sentences += statements(request.message, of_person=False)
+    await record_statements(context, scope, sentences)
     await record_quotations(
         ledger, scope.ids, scope.session, request.message, context.now
     )
 
 
 def _not_asked_for(
-    of_session: Sequence[OpenStatement], unstored: Sequence[OpenStatement]
+    statements_of_session: Sequence[OpenStatement],
+    unstored: Sequence[OpenStatement],
 ) -> list[OpenStatement]:
     """Return the unstored statements of a session that it was not asked for, in these or nearly these words."""
-    asked_for = [item.sentence for item in of_session if item.asked_at is not None]
+    asked_for = []
+    for statement in statements_of_session:
+        if statement.asked_at is not None:
+            asked_for.append(statement.sentence)
     results: list[OpenStatement] = []
-    for statement in of_session:
+    for statement in statements_of_session:
         if statement.asked_at is not None or statement not in unstored:
             continue
         sentence = statement.sentence
@@ -107,11 +120,11 @@ def _not_asked_for(
 
 
 async def _nearest_notes(
-    context: RequestContext, scope: HookScope, stated: Sequence[OpenStatement]
+    context: RequestContext, scope: HookScope, unasked: Sequence[OpenStatement]
 ) -> list[str]:
-    """Return the nearest memory of each statement as a note, if any is near."""
+    """Return the nearest memory of each of the first statements as a note, if it is near; none twice."""
     notes: dict[str, None] = {}
-    for statement in stated[:_MOST_LOOKED_UP]:
+    for statement in unasked[:_MOST_LOOKED_UP]:
         matches = await matches_of(
             context, scope, statement.sentence, least=LIKELY, limit=1
         )

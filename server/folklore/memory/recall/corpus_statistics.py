@@ -172,7 +172,7 @@ def lexemes_of(
                 cue_forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
         statistics_of([*positions, *terms], stem_of, words, former=former),
-        places=positions,
+        positions=positions,
         cues=held_in_cues(cue_forms, words, former=former),
     )
 
@@ -212,7 +212,7 @@ def statistics_of(
 def rarities(query: QueryStatistics, tokens: int) -> list[float]:
     """Return the rarity among the memories of each token of a question: that of its rarest lexeme."""
     rarest = [0.0] * tokens
-    for lexeme, positions in query.places.items():
+    for lexeme, positions in query.positions.items():
         documents = query.documents.get(lexeme, 0)
         rarity = inverse_document_frequency(documents, query.corpus.total)
         for position in positions:
@@ -272,7 +272,7 @@ def weighted_words(
     for term, share in terms.items():
         if term in weights:
             weights[term] *= share
-    for lexeme in query.places:
+    for lexeme in query.positions:
         if lexeme in weights:
             weights[lexeme] *= _occurrences(lexeme, query)
     for word, stem in query.stems.items():
@@ -287,7 +287,7 @@ def weighted_words(
 
 def _occurrences(lexeme: str, query: QueryStatistics) -> int:
     """Return how often the question has a lexeme, which then counts as often; one of an expression has no position."""
-    return len(query.places.get(lexeme, ())) or 1
+    return len(query.positions.get(lexeme, ())) or 1
 
 
 def _total_weight(query: QueryStatistics) -> float:

@@ -51,10 +51,10 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> BranchResult:
     find = _expression if search.expression else _words
     try:
         with stage("recall.keyword"):
-            hits, words = await find(memory, statements, search)
+            hits, bm25 = await find(memory, statements, search)
     finally:
         await statements.release()
-    return BranchResult(hits, (perf_counter() - started) * 1e3, words=words)
+    return BranchResult(hits, (perf_counter() - started) * 1e3, bm25=bm25)
 
 
 async def read_terms(memory: MemoryContext, search: Search) -> Search:

@@ -140,7 +140,9 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     )
     home, others = divided(namespaces, question.project)
     searches_all = not question.project and not question.namespaces
-    all_but_none = () if searches_all and memory.whole is None else None
+    all_but_none = None
+    if searches_all and _sees_all(memory):
+        all_but_none = ()
     search = search_of(context, question, home, all_but_none)
     if search.text in ("", "*"):
         requested = tuple(question.namespaces)
@@ -159,13 +161,18 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     return await _answer_everywhere(context, search, home, others)
 
 
+def _sees_all(memory: MemoryContext) -> bool:
+    """Return whether this is the memory with all namespaces, not a token's view of it."""
+    return memory.whole is None
+
+
 async def _answer_everywhere(
     context: RequestContext, search: Search, home: Listed, others: Listed
 ) -> Answer:
     """Answer a question in its project and in other namespaces at the same time."""
     memory = context.memory
     all_but_home = None
-    if memory.whole is None:
+    if _sees_all(memory):
         all_but_home = [namespace.id for namespace in home]
     question = asked_elsewhere(search.question)
     elsewhere = search_of(context, question, others, all_but_home)
@@ -194,7 +201,10 @@ def search_of(
     namespaces: Listed,
     all_but: Sequence[UUID] | None = None,
 ) -> Search:
-    """Return a question in its scope, without empty namespaces; `all_but` if these are all but a few (see Scope)."""
+    """Return a question in its scope, without empty namespaces.
+
+    `all_but` are the ids of the namespaces that are left out, if these are all but a few (`Scope.others`).
+    """
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query = parse(text)
     ranking = question.ranking

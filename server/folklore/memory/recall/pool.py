@@ -69,10 +69,10 @@ class Candidates:
     def rarity(self) -> NDArray[np.float64]:
         """The rarity (words,) of the question's words among the memories."""
         search = self.retrieval.search
-        weighted = self.retrieval.keyword.words
-        if weighted is None:
+        bm25 = self.retrieval.keyword.bm25
+        if bm25 is None:
             return np.zeros(len(search.words.words))
-        of_tokens = rarities(weighted.query, len(search.tokens))
+        of_tokens = rarities(bm25.query, len(search.tokens))
         return np.array([of_tokens[word.position] for word in search.words.words])
 
     @cached_property
@@ -121,15 +121,18 @@ class Candidates:
     @cached_property
     def beside(self) -> NDArray[np.int64]:
         """The rows (n, 4) of the neighbours one before and one after in the session, and two; -1 for none."""
-        row_at = {item.place: row for row, item in enumerate(self.all.values())}
+        # Looked up by plain tuples, which equal a SessionPosition and are made faster.
+        row_at: dict[object, int] = {}
+        for row, candidate in enumerate(self.all.values()):
+            row_at[candidate.in_session] = row
         neighbours = []
         for candidate in self.all.values():
-            if candidate.place is None:
+            if candidate.in_session is None:
                 neighbours.append([-1] * len(_STEPS))
             else:
-                session, position = candidate.place
-                around = [(session, position + step) for step in _STEPS]
-                neighbours.append([row_at.get(place, -1) for place in around])
+                session, position = candidate.in_session
+                rows = [row_at.get((session, position + step), -1) for step in _STEPS]
+                neighbours.append(rows)
         return np.array(neighbours, dtype=np.int64).reshape(len(self.all), len(_STEPS))
 
     def text(self, id_: UUID) -> str:
@@ -262,7 +265,7 @@ def _match(
     """
     row = candidate.row
     content = candidate.content
-    in_cues, cue_sequence = _held_by_cues(words, row["cues"])
+    in_cues, cue_sequence = _words_in_cues(words, row["cues"])
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
@@ -272,12 +275,13 @@ def _match(
     if len(content) <= _KEPT_CHARACTERS:
         text, opening = _plain_and_opening(content, others)
     else:
+        # Not kept: a few long texts would fill the memory of the process.
         text, opening = _plain_and_opening.__wrapped__(content, others)
-    held, sequence = _held(words, text)
+    words_in_text, sequence = _words_in(words, text)
     return WordMatch(
-        words=held,
+        words=words_in_text,
         sequence=sequence,
-        anywhere=held,
+        anywhere=words_in_text,
         opening=opening,
         in_cues=in_cues,
         cue_sequence=cue_sequence,
@@ -292,31 +296,32 @@ def _match_of_passages(
     passages: Passages,
 ) -> WordMatch:
     """Return what a long text holds, of its words those of the passage that holds most and is nearest."""
-    words_held = []
+    words_of_each = []
     sequences = []
     for begin, end in passages.ranges:
-        held, sequence = _held(words, _plain(content[begin:end], others))
-        words_held.append(held)
+        text = _plain(content[begin:end], others)
+        words_in_passage, sequence = _words_in(words, text)
+        words_of_each.append(words_in_passage)
         sequences.append(sequence)
-    shares = np.array(words_held, dtype=bool) @ rarity / max(rarity.sum(), 1e-9)
+    shares = np.array(words_of_each, dtype=bool) @ rarity / max(rarity.sum(), 1e-9)
     best = int((shares + passages.cosines).argmax())
     _, end_of_first = passages.ranges[0]
     return WordMatch(
-        words=words_held[best],
+        words=words_of_each[best],
         sequence=max(sequences),
-        anywhere=[any(of_word) for of_word in zip(*words_held, strict=True)],
+        anywhere=[any(of_word) for of_word in zip(*words_of_each, strict=True)],
         passage=passages.ranges[best],
         opening=diversity.opening(plain(content[:end_of_first])),
     )
 
 
-def _held_by_cues(
+def _words_in_cues(
     words: QuestionWords, cues: Sequence[str]
 ) -> tuple[Sequence[bool], float]:
-    """Return the words that cues hold, none without any, and the weight of pairs in sequence."""
+    """Return for each word of a question whether cues hold it, and the weight of pairs in sequence; () without cues."""
     if not cues:
         return (), 0.0
-    return _held(words, _plain_cues(tuple(cues)))
+    return _words_in(words, _plain_cues(tuple(cues)))
 
 
 # a tenth of a recall in a small project, whose questions meet the same memories
@@ -335,9 +340,9 @@ def _plain_cues(phrases: tuple[str, ...]) -> str:
     return _plain(as_text(phrases), "")
 
 
-def _held(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
-    """Return the words of a question that a plain text holds, and the weight of pairs in sequence."""
+def _words_in(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
+    """Return for each word of a question whether a plain text holds it, and the weight of pairs in sequence."""
     text = words.as_in_question(text)
-    held = [start in text for start in words.starts]
-    sequence = words.in_sequence(text) if True in held else 0.0
-    return held, sequence
+    is_in_text = [start in text for start in words.starts]
+    sequence = words.in_sequence(text) if True in is_in_text else 0.0
+    return is_in_text, sequence

@@ -20,7 +20,7 @@ from folklore.model import Degraded
 from folklore.ranking import diversity, numbers
 from folklore.ranking.features import Parts, group_of, signals_of
 from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
-from folklore.ranking.subjects import COMPARED, REPLACED, likeness, subject_words
+from folklore.ranking.subjects import COMPARED, REPLACED, likeness_of, subject_words
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
 from folklore.text.clean import clean
@@ -44,15 +44,17 @@ _RERANKED_QUESTION = 4_000
 class RankedList:
     """The results of a question in order with their scores, one more than wanted if there is one, and how they came.
 
-    `parts` are the features of all candidates times their weights, by row. `shortlist` has the best candidates, best
-    first, with their relevance; each represents its `variants`, near-duplicates, newest first. Of two on one subject
-    the newer `replaces` the older. `confidence` is that of each result alone, `redundancy` that of all candidates that were left.
+    `parts` are the features of all candidates times their weights, by row. `representatives` are the candidates that may
+    be results, best first, with their relevance: those that are left out are surplus reflections, and near-duplicates,
+    which are the `variants` of the newest one, newest first. `redundancy` is that of the representatives that were
+    picked for their relevance and difference, in the order of the answer; `scores` and `confidence` are of those that
+    are in it or on the next page. Of two on one subject the newer `replaces` the older.
     """
 
     search: Search
     candidates: Candidates
     parts: Parts
-    shortlist: Mapping[UUID, float]
+    representatives: Mapping[UUID, float]
     variants: Mapping[UUID, Sequence[UUID]]
     redundancy: Mapping[UUID, float]
     replaces: Mapping[UUID, Sequence[UUID]]
@@ -90,12 +92,14 @@ async def rank(
     weights = weights or _weights_of(retrieval.dense.model)
     with stage("recall.rank"):
         candidates, degraded = await read_pool(memory, retrieval)
-        parts, trained = _parts(candidates, weights)
-        shortlist, variants = _shortlist(candidates, parts)
+        parts, trained_relevance = _parts(candidates, weights)
+        representatives, variants = _representatives(candidates, parts)
         if memory.reranker is not None and "dense" in retrieval.hits:
-            shortlist, failed = await _rerank(memory.reranker, candidates, shortlist)
+            representatives, failed = await _rerank(
+                memory.reranker, candidates, representatives
+            )
             degraded += failed
-        redundancy, replaces = _diverse(candidates, shortlist)
+        redundancy, replaces = _diverse(candidates, representatives)
         results = list(redundancy)
         if search.question.literal:
             scores = dict.fromkeys(results[: search.wanted + 1], 0.0)
@@ -104,13 +108,13 @@ async def rank(
             if not search.ranking.min_score:
                 results = results[: search.wanted + 1]
             confidence = await _confidences(memory, candidates, results, weights)
-            scores = _scores(candidates, trained, confidence, weights)
+            scores = _scores(candidates, trained_relevance, confidence, weights)
     degraded = retrieval.degraded + degraded
     return RankedList(
         search=search,
         candidates=candidates,
         parts=parts,
-        shortlist=shortlist,
+        representatives=representatives,
         variants=variants,
         redundancy=redundancy,
         replaces=replaces,
@@ -203,10 +207,14 @@ def _parts(
     return parts, np.sum(list(by_feature.values()), axis=0)
 
 
-def _shortlist(
+def _representatives(
     candidates: Candidates, parts: Parts
 ) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
-    """Return the best candidates by relevance, with few reflections, and the near-duplicates that they represent."""
+    """Return the candidates that may be results, best first, with their relevance, and their variants.
+
+    All but surplus reflections and near-duplicates: the newest of each group represents the others, its variants, with
+    the greatest relevance of all.
+    """
     ranking = candidates.retrieval.search.ranking
     sums = np.sum(list(parts.values()), axis=0).tolist()
     relevance = dict(zip(candidates.all, sums, strict=True))
@@ -220,13 +228,13 @@ def _shortlist(
         text_of=lambda id_: candidates.all[id_].content,
         time_of=candidates.time_of,
     )
-    shortlist = {}
+    representatives = {}
     variants = {}
     for newest, others in groups.items():
-        shortlist[newest] = max(relevance[id_] for id_ in (newest, *others))
+        representatives[newest] = max(relevance[id_] for id_ in (newest, *others))
         if others:
             variants[newest] = others
-    return shortlist, variants
+    return representatives, variants
 
 
 def _with_few_reflections(
@@ -242,41 +250,41 @@ def _with_few_reflections(
 
 
 async def _rerank(
-    reranker: Reranker, candidates: Candidates, shortlist: Mapping[UUID, float]
+    reranker: Reranker, candidates: Candidates, representatives: Mapping[UUID, float]
 ) -> tuple[Mapping[UUID, float], tuple[Degraded, ...]]:
     """Return the candidates with the first ones sorted by the reranker; unchanged, with the reason, if it fails.
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(candidates.retrieval.search.text[:_RERANKED_QUESTION]).text.strip()
-    ids = list(shortlist)
+    ids = list(representatives)
     texts = [candidates.text(id_) for id_ in ids[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
         log.warning("not_reranked", reason=error.message)
-        return shortlist, (Degraded("rerank", error.message),)
-    order, relevance = reranked(np.array(list(shortlist.values())), scores)
+        return representatives, (Degraded("rerank", error.message),)
+    order, relevance = reranked(np.array(list(representatives.values())), scores)
     in_order = [ids[index] for index in order]
     return dict(zip(in_order, relevance.tolist(), strict=True)), ()
 
 
 def _diverse(
-    candidates: Candidates, shortlist: Mapping[UUID, float]
+    candidates: Candidates, representatives: Mapping[UUID, float]
 ) -> tuple[dict[UUID, float], dict[UUID, list[UUID]]]:
-    """Return the results, best first but the newer one first on one subject, with their redundancy.
+    """Return the redundancy of the results, in the order of the answer, and the older ones that each newer one replaces.
 
-    Also the older ones that each newer one replaces.
+    Best first, but of two on one subject the newer one first.
     """
     search = candidates.retrieval.search
     ranking = search.ranking
-    redundancy = _redundancy(candidates, shortlist)
+    redundancy = _picked(candidates, representatives)
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy, {}
 
     newer_than: dict[UUID, list[UUID]] = {}
     replaced_by: dict[UUID, list[UUID]] = {}
-    compared = list(shortlist)[: len(redundancy) + numbers.SURROUNDED]
+    compared = list(representatives)[: len(redundancy) + numbers.SURROUNDED]
     for older, newer in _pairs_on_subject(candidates, compared, redundancy):
         newer_than.setdefault(older, []).append(newer)
         if _is_replacement(candidates, older, newer):
@@ -289,11 +297,11 @@ def _diverse(
     return {id_: redundancy.get(id_, 0.0) for id_ in results}, replaced_by
 
 
-def _redundancy(
-    candidates: Candidates, shortlist: Mapping[UUID, float]
+def _picked(
+    candidates: Candidates, representatives: Mapping[UUID, float]
 ) -> dict[UUID, float]:
     """Return the results in the order in which relevance and redundancy pick them, with their redundancy."""
-    ids = list(shortlist)
+    ids = list(representatives)
     search = candidates.retrieval.search
     ranking = search.ranking
     if ranking.min_score:
@@ -304,7 +312,7 @@ def _redundancy(
         pick = diversity.maximal_marginal_relevance
     else:
         pick = diversity.discounted_relevance
-    relevance = np.array(list(shortlist.values()))
+    relevance = np.array(list(representatives.values()))
     vectors = candidates.vectors[candidates.rows_of(ids)]
     picked = pick(relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     return {ids[index]: redundancy for index, redundancy in picked}
@@ -354,22 +362,19 @@ def _may_be_versions(
     """Return False for two that both hold, two of one session and turns of dialogues."""
     if _both_hold(older, newer):
         return False
-    if older.place is None or newer.place is None:
+    if older.in_session is None or newer.in_session is None:
         return True
-    older_session, _ = older.place
-    newer_session, _ = newer.place
-    if older_session == newer_session:
+    if older.in_session.session == newer.in_session.session:
         return False
     return not (_is_turn(candidates, older) and _is_turn(candidates, newer))
 
 
 def _is_turn(candidates: Candidates, candidate: Candidate) -> bool:
     """Return True for a turn of a dialogue: it has others of its session beside it and is of no kind that states."""
-    if candidate.place is None or candidate.kind not in _TURNS:
+    if candidate.in_session is None or candidate.kind not in _TURNS:
         return False
-    _, position = candidate.place
     direct_neighbours = candidates.beside[candidates.rows[candidate.id], :2]
-    return position > 0 or bool((direct_neighbours >= 0).any())
+    return candidate.in_session.position > 0 or bool((direct_neighbours >= 0).any())
 
 
 def _same_subject(retrieval: Retrieval) -> float:
@@ -381,11 +386,11 @@ def _same_subject(retrieval: Retrieval) -> float:
     return unrelated + (1.0 - unrelated) * numbers.SAME_SUBJECT_IN_CONTEXT
 
 
-def _both_hold(one: Candidate, other: Candidate) -> bool:
+def _both_hold(older: Candidate, newer: Candidate) -> bool:
     """Return True if a relation joins two memories that is no contradiction."""
-    holds_with_one = one.row["both_hold"] or ()
-    holds_with_other = other.row["both_hold"] or ()
-    return other.id in holds_with_one or one.id in holds_with_other
+    hold_with_older = older.row["both_hold"] or ()
+    hold_with_newer = newer.row["both_hold"] or ()
+    return newer.id in hold_with_older or older.id in hold_with_newer
 
 
 def _on_one_subject(
@@ -421,10 +426,10 @@ def _on_one_subject(
 def _covers_older(candidates: Candidates, ids: Sequence[UUID]) -> NDArray[np.bool_]:
     """Return for which pairs (older, newer) the newer holds enough of the question's words that the older holds."""
     rows = candidates.rows_of(ids)
-    held = candidates.words[rows] | candidates.in_cues[rows]
-    weighted = held * candidates.rarity
+    words = candidates.words[rows] | candidates.in_cues[rows]
+    weighted = words * candidates.rarity
     # Entry (i, j) is the rarity of the words that both hold, and the diagonal that of all which one holds.
-    shared = weighted @ held.T.astype(float)
+    shared = weighted @ words.T.astype(float)
     of_older = shared.diagonal()[:, None]
     covers: NDArray[np.bool_] = shared >= numbers.COVERED * of_older - 1e-9
     return covers
@@ -475,12 +480,12 @@ def _alike_by_cues(
     compared = pairs & has_cues[:, None] & has_cues[None, :]
     alike = np.zeros_like(pairs)
     for older, newer in np.argwhere(compared).tolist():
-        value = likeness(
+        likeness = likeness_of(
             float(cosines[older, newer]),
             subject_words(texts[older], cues[older]),
             subject_words(texts[newer], cues[newer]),
         )
-        alike[older, newer] = value >= REPLACED
+        alike[older, newer] = likeness >= REPLACED
     return alike
 
 
@@ -495,13 +500,13 @@ async def _confidences(
     Which of those were read before depends on the ranking, and so on other memories; confidence must not.
     """
     neighbours = candidates.beside[candidates.rows_of(results), :2]
-    read = await _read_neighbours(memory, candidates, results, neighbours)
+    further = await _read_neighbours(memory, candidates, results, neighbours)
     all_ids = list(candidates.all)
     members = {id_: candidates.all[id_] for id_ in results}
     for row in neighbours[neighbours >= 0]:
         id_ = all_ids[row]
         members[id_] = candidates.all[id_]
-    for id_, candidate in read.items():
+    for id_, candidate in further.items():
         members[id_] = candidates.all.get(id_, candidate)
     pool = Candidates(candidates.retrieval, members, previous=candidates.matches).pool()
     # The results are the first rows.
@@ -518,7 +523,7 @@ async def _read_neighbours(
     """Read the direct neighbours of those results of which they may be missing. At most one statement."""
     lacking = []
     for id_, rows in zip(results, neighbours, strict=True):
-        has_session = candidates.all[id_].place is not None
+        has_session = candidates.all[id_].in_session is not None
         is_surrounded = id_ in candidates.surrounded
         if has_session and not is_surrounded and (rows < 0).any():
             lacking.append(id_)
@@ -532,13 +537,13 @@ async def _read_neighbours(
         related=False,
         near=candidates.retrieval.dense.vector,
     )
-    read, _ = await read_candidates(memory, candidates.retrieval.search, query)
-    return read
+    further, _ = await read_candidates(memory, candidates.retrieval.search, query)
+    return further
 
 
 def _scores(
     candidates: Candidates,
-    trained: NDArray[np.float64],
+    trained_relevance: NDArray[np.float64],
     confidence: Mapping[UUID, float],
     weights: Weights,
 ) -> dict[UUID, float]:
@@ -550,7 +555,7 @@ def _scores(
     least = search.ranking.min_score
     most = search.wanted + 1
     if search.sorted_by_score:
-        scores = _calibrated(candidates, trained, confidence, weights)
+        scores = _calibrated(candidates, trained_relevance, confidence, weights)
         greatest = max(confidence.values(), default=0.0)
         if least is None and greatest < weights.floor:
             most = min(most, numbers.MOST_WEAK)
@@ -563,7 +568,7 @@ def _scores(
 
 def _calibrated(
     candidates: Candidates,
-    trained: NDArray[np.float64],
+    trained_relevance: NDArray[np.float64],
     confidence: Mapping[UUID, float],
     weights: Weights,
 ) -> dict[UUID, float]:
@@ -573,7 +578,7 @@ def _calibrated(
         return dict.fromkeys(confidence, 0.0)  # of signs alone, nothing can be said
     rows = candidates.rows_of(confidence)
     has_cues = [bool(item.row["cues"]) for item in candidates.all.values()]
-    lead = leads(trained, np.array(has_cues))[rows]
+    lead = leads(trained_relevance, np.array(has_cues))[rows]
     confidences = np.array(list(confidence.values()))
-    values = weights.scores_of(trained[rows], lead, confidences)
+    values = weights.scores_of(trained_relevance[rows], lead, confidences)
     return dict(zip(confidence, values.round(3).tolist(), strict=True))

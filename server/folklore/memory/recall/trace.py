@@ -75,21 +75,21 @@ def _candidates(
     relevance = {id_: sum(of.values()) for id_, of in parts.items()}
     by_relevance = sorted(relevance, key=lambda id_: -relevance[id_])
     hits = [id_ for branch in outcome.retrieval.hits.values() for id_ in branch.ids]
-    representatives = {
-        id_: newest for newest, others in outcome.variants.items() for id_ in others
-    }
+    newest_by_variant: dict[UUID, UUID] = {}
+    for newest, variants in outcome.variants.items():
+        newest_by_variant |= dict.fromkeys(variants, newest)
     ranks = dict(
         zip(outcome.scores, range(1, outcome.search.question.limit + 1), strict=False)
     )
     for id_ in dict.fromkeys(
-        [*outcome.scores, *outcome.shortlist, *by_relevance, *hits]
+        [*outcome.scores, *outcome.representatives, *by_relevance, *hits]
     ):
         if id_ in texts:
             yield ExplainedCandidate(
                 memory=texts[id_],
-                stage=_stage(outcome, id_, ranks, representatives),
+                stage=_stage(outcome, id_, ranks, newest_by_variant),
                 rank=ranks.get(id_),
-                represented_by=representatives.get(id_),
+                represented_by=newest_by_variant.get(id_),
                 relevance=relevance.get(id_, 0.0),
                 shares=parts.get(id_, {}),
                 redundancy=outcome.redundancy.get(id_),
@@ -104,9 +104,9 @@ def _stage(
     outcome: RankedList,
     id_: UUID,
     ranks: Mapping[UUID, int],
-    representatives: Mapping[UUID, UUID],
+    newest_by_variant: Mapping[UUID, UUID],
 ) -> Stage:
-    if id_ in representatives:
+    if id_ in newest_by_variant:
         return "grouped"
     if id_ in outcome.scores:
         return "answer" if id_ in ranks else "next page"
@@ -115,5 +115,5 @@ def _stage(
     candidate = outcome.candidates.all.get(id_)
     if candidate is None:
         return "not read"
-    beyond = candidate.kind == "reflection" and id_ not in outcome.shortlist
+    beyond = candidate.kind == "reflection" and id_ not in outcome.representatives
     return "reflection" if beyond else "below the limit"

@@ -115,7 +115,7 @@ class BranchResult:
     """Result of a branch: its list, and what it read of the question.
 
     That is for the dense branch the vector in a `model`, and the cosine of an `unrelated` text with it, for the keyword
-    branch the weighted `words`.
+    branch the weighted words, as `bm25`.
     """
 
     hits: Hits = NOTHING
@@ -123,7 +123,7 @@ class BranchResult:
     model: Model | None = None
     vector: DenseQuery | None = None
     unrelated: float = 0.0
-    words: Bm25 | None = None
+    bm25: Bm25 | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,24 +155,24 @@ class Retrieval:
 
     def words(self) -> tuple[ExplainedWord, ...]:
         """Return the words of the question, the heaviest first."""
-        words = self.keyword.words
-        if words is None:
+        bm25 = self.keyword.bm25
+        if bm25 is None:
             return ()
         explained = []
-        for word, count in words.query.documents.items():
-            weight = words.weights.get(word, 0.0)
+        for word, count in bm25.query.documents.items():
+            weight = bm25.weights.get(word, 0.0)
             explained.append(ExplainedWord(word, count, weight))
         explained.sort(key=lambda item: -item.weight)
         return tuple(explained)
 
     def coverage(self) -> dict[UUID, float]:
         """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
-        words = self.keyword.words
+        bm25 = self.keyword.bm25
         hits = self.hits.get("keyword", NOTHING)
-        if words is None or words.total_weight <= 0:
+        if bm25 is None or bm25.total_weight <= 0:
             return {}
         return {
-            id_: min(raw / words.total_weight, 1.0)
+            id_: min(raw / bm25.total_weight, 1.0)
             for id_, raw in zip(hits.ids, hits.raw, strict=True)
         }
 

@@ -13,7 +13,7 @@ from folklore.ranking.subjects import (
     COMPARED,
     SAME,
     is_replaced,
-    likeness,
+    likeness_of,
     subject_words,
 )
 
@@ -41,11 +41,11 @@ class ComparedMemory:
         """The words of its subject."""
         return subject_words(self.content, self.cues)
 
-    def is_replaced_by(self, newer: "ComparedMemory", alike: float) -> bool:
+    def is_replaced_by(self, newer: "ComparedMemory", likeness: float) -> bool:
         """Return whether another one, of this likeness, is newer by a day and on its subject."""
         if (newer.when - self.when).total_seconds() <= _DAY:
             return False
-        return is_replaced(self.content, self.cues, newer.content, newer.cues, alike)
+        return is_replaced(self.content, self.cues, newer.content, newer.cues, likeness)
 
 
 # The memories on the subject of each, with their likeness.
@@ -69,9 +69,10 @@ def older_on_subject(
     older_by_id: dict[UUID, tuple[OnSubject, ...]] = {}
     for memory in memories:
         olders = []
-        for other, alike in on_subject.get(memory.id, ()):
+        for other, likeness in on_subject.get(memory.id, ()):
             if other.id not in stored_together and other.when <= memory.when:
-                olders.append(OnSubject(other.id, other.when, other.content, alike))
+                older = OnSubject(other.id, other.when, other.content, likeness)
+                olders.append(older)
         if olders:
             olders.sort(key=lambda older: -older.likeness)
             older_by_id[memory.id] = tuple(olders[:_MOST_NAMED])
@@ -107,8 +108,12 @@ async def newer_memories(
             newest_ids[older.id] = newest_id
     ids = list(dict.fromkeys(newest_ids.values()))
     rows = await context.memory.memories.get([namespace], ids)
-    read = {memory.id: memory for _, memory in rows}
-    return {older: read[id_] for older, id_ in newest_ids.items() if id_ in read}
+    newest_by_id = {memory.id: memory for _, memory in rows}
+    newest = {}
+    for older_id, newest_id in newest_ids.items():
+        if newest_id in newest_by_id:
+            newest[older_id] = newest_by_id[newest_id]
+    return newest
 
 
 async def _chains_of_newer(
@@ -151,9 +156,9 @@ def _likeliest_newer(
     newer_by_id: dict[UUID, ComparedMemory] = {}
     for memory in memories:
         candidates = []
-        for other, alike in on_subject.get(memory.id, ()):
-            if memory.is_replaced_by(other, alike):
-                candidates.append((alike, other.when, other.id, other))
+        for other, likeness in on_subject.get(memory.id, ()):
+            if memory.is_replaced_by(other, likeness):
+                candidates.append((likeness, other.when, other.id, other))
         if candidates:
             *_, likeliest = max(candidates, key=lambda candidate: candidate[:3])
             newer_by_id[memory.id] = likeliest
@@ -178,7 +183,7 @@ def _on_subject(
         if memory is None or item.settled or not item.recent:
             continue
         other = ComparedMemory(item.id, item.content, item.cues, item.when)
-        alike = likeness(item.cosine, memory.words, other.words)
-        if alike >= SAME:
-            on_subject.setdefault(memory.id, []).append((other, alike))
+        likeness = likeness_of(item.cosine, memory.words, other.words)
+        if likeness >= SAME:
+            on_subject.setdefault(memory.id, []).append((other, likeness))
     return on_subject

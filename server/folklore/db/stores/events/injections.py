@@ -52,7 +52,10 @@ class SessionProject:
 
 @dataclass(frozen=True, slots=True)
 class OpenStatement:
-    """Sentence said in a session of so many requests, and in no text that was written before `since`."""
+    """A sentence of a session that no text written before `since` says.
+
+    `asks` counts how often the session was asked to store something, for any sentence of this namespace.
+    """
 
     namespace: UUID
     session: str
