@@ -395,31 +395,31 @@ select * from jsonb_to_recordset(:memories::jsonb) as d (
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)
 
--- name: weighed. The score of a memory `held` (search, length, dated) for :lexemes, each a tsquery, with its weight
+-- name: weighed. The score of a memory `candidate` (search, length, dated) for :lexemes, each a tsquery, with its weight
 -- of :weights and its stem of :stems, where only memories without the stem count (BM25: Robertson and Zaragoza 2009,
 -- equation 3.15; :saturation is k1, :flat k1 * (1 - b), and :growth k1 * b / mean length); mass is the sum of the
 -- weights without date terms and cues. A word of cues, after '~', counts once, whatever the length. This serves what no
 -- postings can: words of former texts, which have none, and expressions, whose index yields ids of up to 10,000 memories,
--- of which postings have no ids, and whose lengths are estimated, so that scores by postings would be others. The frequency comes from ts_rank: the sum of 1 / n^2 over the places of a word, as a
--- share of that over all n, pi^2 / 6, of which 1 / (n + 0.5) is left after n places. Unnesting a tsvector takes twenty
--- times as long.
+-- of which postings have no ids, and whose lengths are estimated, so that scores by postings would be others. The
+-- frequency n of a word comes from ts_rank: the sum of 1 / i^2 for i from 1 to n, as a share of the sum without end,
+-- pi^2 / 6, from which about 1 / (n + 0.5) is missing. Unnesting a tsvector takes twenty times as long.
 cross join lateral (
-    select sum(asked.weight * (:saturation::float8 + 1) * found.frequency
-            / (found.frequency + case when starts_with(asked.lexeme, '''~') then :saturation::float8
-                else :flat::float8 + :growth::float8 * held.length end)) as score,
-        sum(case when left(asked.lexeme, 2) in ('''@', '''~') then 0 else asked.weight end) as mass
-    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as asked (lexeme, weight, stem)
+    select sum(sought.weight * (:saturation::float8 + 1) * found.frequency
+            / (found.frequency + case when starts_with(sought.lexeme, '''~') then :saturation::float8
+                else :flat::float8 + :growth::float8 * candidate.length end)) as score,
+        sum(case when left(sought.lexeme, 2) in ('''@', '''~') then 0 else sought.weight end) as mass
+    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) as sought (lexeme, weight, stem)
     cross join lateral (
-        select case when starts_with(asked.lexeme, '''@') then (asked.lexeme = any(array(
-                select quote_literal('@' || to_char(held.dated at time zone 'UTC', form))
+        select case when starts_with(sought.lexeme, '''@') then (sought.lexeme = any(array(
+                select quote_literal('@' || to_char(candidate.dated at time zone 'UTC', form))
                 from unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
             )))::integer
-            when starts_with(asked.lexeme, '''~') then (held.search @@ asked.lexeme::tsquery)::integer
-            else round(6 / (pi() ^ 2 * (1 - ts_rank('{1, 0, 1, 1}', held.search, asked.lexeme::tsquery))) - 0.5)
+            when starts_with(sought.lexeme, '''~') then (candidate.search @@ sought.lexeme::tsquery)::integer
+            else round(6 / (pi() ^ 2 * (1 - ts_rank('{1, 0, 1, 1}', candidate.search, sought.lexeme::tsquery))) - 0.5)
         end as frequency
         offset 0  -- computes it once
     ) found
-    where found.frequency > 0 and (asked.stem is null or not held.search @@ asked.stem::tsquery)
+    where found.frequency > 0 and (sought.stem is null or not candidate.search @@ sought.stem::tsquery)
 ) weighed
 
 -- name: with_cues. The words of a memory m, and those of its cues after '~'.

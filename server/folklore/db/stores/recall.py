@@ -103,20 +103,23 @@ class RecallStatements:
     async def words(
         self,
         scope: Scope,
-        pieces: Sequence[str],
+        tokens: Sequence[str],
         lexemes: Sequence[str],
         languages: Sequence[str],
         budget: int,
     ) -> ScopeWords:
-        """Read words in scope: pieces of a question in these languages, and lexemes; `budget` limits the postings."""
+        """Read the words of a question in scope: of its tokens in these languages, and of further lexemes.
+
+        `budget` is the number of postings that are read, the rarest words first.
+        """
         values = {
-            "pieces": pieces,
+            "tokens": tokens,
             "lexemes": lexemes,
             "languages": list(languages),
             "budget": budget,
         }
         [row] = await self._in_scope(scope, "recall/words", **values)
-        return ScopeWords.of(row, len(pieces), lexemes)
+        return ScopeWords.of(row, len(tokens), lexemes)
 
     async def indexed(self, model: UUID) -> Indexed:
         """Return the number of vectors in the valid HNSW index of a model, about, and if there is one of cues."""

@@ -114,7 +114,7 @@ limit :most::integer
 -- name: expression. The memories that satisfy the tsquery :expression, best first: by the weight of the lexemes they
 -- contain, then the newest. If very many match (a short prefix), the :bound newest are ranked. Their lengths are
 -- estimated, at eight bytes a lexeme: counting the positions of a tsvector takes longer than all else.
-with held as materialized (
+with satisfying as materialized (
     select m.namespace_id, m.id, m.search, {m.order_time} as happened,
         coalesce(m.occurred_at, m.created_at) as dated, octet_length(m.content) / 8 as length
     from (
@@ -129,11 +129,11 @@ with held as materialized (
     order by happened desc, m.id
     limit :bound::integer
 )
-select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, held.namespace_id
+select candidate.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, candidate.namespace_id
 -- include happened
-from held
+from satisfying candidate
 -- include weighed
-order by score desc, held.happened desc, held.id
+order by score desc, candidate.happened desc, candidate.id
 limit :fetch::integer
 
 -- name: extent. The planner's estimate of the number of vectors in these namespaces: it reads statistics, no vector.
@@ -197,12 +197,12 @@ former as materialized (
     where m.changed && :searched::text[] and
 -- include visible
 )
-select held.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, held.namespace_id
+select candidate.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass, candidate.namespace_id
 -- include happened
-from former held
+from former candidate
 -- include weighed
-where case when :expression::tsquery is null then weighed.score is not null else held.search @@ :expression::tsquery end
-order by score desc, held.happened desc, held.id
+where case when :expression::tsquery is null then weighed.score is not null else candidate.search @@ :expression::tsquery end
+order by score desc, candidate.happened desc, candidate.id
 limit :fetch::integer
 
 -- name: function_words. The memories that contain any of :words, lexemes after '=' (folklore_words) of a query of
@@ -225,15 +225,15 @@ with matched as materialized (
     order by typed desc, happened desc, m.id
     limit :bound::integer
 )
-select matched.id, :weight::float8 * (held.words + matched.typed) as score, :weight::float8 * held.words as mass,
-    matched.namespace_id, held.bits
+select matched.id, :weight::float8 * (found.words + matched.typed) as score, :weight::float8 * found.words as mass,
+    matched.namespace_id, found.bits
 -- include happened
 from matched
 cross join lateral (
-    select count(*) as words, bit_or(1::bigint << (asked.place - 1)::integer) as bits
-    from unnest(:expressions::text[]) with ordinality as asked (expression, place)
-    where matched.search @@ asked.expression::tsquery and asked.place <= 62
-) held
+    select count(*) as words, bit_or(1::bigint << (sought.bit - 1)::integer) as bits
+    from unnest(:expressions::text[]) with ordinality as sought (expression, bit)
+    where matched.search @@ sought.expression::tsquery and sought.bit <= 62
+) found
 order by score desc, matched.happened desc, matched.id
 limit :fetch::integer
 
@@ -441,58 +441,58 @@ from form
 group by form.place, form.reading
 order by 1, 2
 
--- name: words. The words of a question in scope, one row. Its :pieces between white space are analysed in :languages:
--- each lexeme with its kind, piece, position, and language if it is of one. Of these, and of :lexemes, the postings:
+-- name: words. The words of a question in scope, one row. Its :tokens between white space are analysed in :languages:
+-- each lexeme with its kind, token, position, and language if it is of one. Of these, and of :lexemes, the postings:
 -- the kept number of documents among packed memories and, of the rarest words until :budget postings are spent, the
 -- entries, with the namespaces that have any, and how many; the same of these words in cues, which have a budget of
--- their own. Then all words of fresh memories, and the number and the
--- summed length of the packed ones. One statement is one moment: a memory is packed or fresh. Most pieces are plain words:
--- functions that look for names are called for the others alone.
+-- their own. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
+-- one moment: a memory is packed or fresh. Most tokens are plain words: functions that look for names are called for the
+-- others alone.
 with
 -- include excluded_namespaces
-piece as materialized (
-    select given.text, given.place::integer from unnest(:pieces::text[]) with ordinality as given (text, place)
+token as materialized (
+    select given.text, given.number::integer from unnest(:tokens::text[]) with ordinality as given (text, number)
 ),
 analysed as materialized (
-    select 'word' as kind, piece.place, position::integer, spoken.language, found.lexeme
-    from piece
+    select 'word' as kind, token.number, position::integer, spoken.language, found.lexeme
+    from token
     cross join unnest(:languages::text[]) as spoken (language)
-    cross join lateral unnest(folklore_words(spoken.language, piece.text, spelled => false)) as found
+    cross join lateral unnest(folklore_words(spoken.language, token.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
     where (char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584)  -- single characters of scripts without spaces
         -- The number of a name is a word for phrases alone: python3 does not ask for every 3.
-        and not (found.lexeme ~ '^[0-9]+$' and piece.text ~ '(?![0-9_])\w' and piece.text ~ (
+        and not (found.lexeme ~ '^[0-9]+$' and token.text ~ '(?![0-9_])\w' and token.text ~ (
             '((?![0-9_])\w){2}' || found.lexeme || '(\D|$)|(^|\D)' || found.lexeme || '((?![0-9_])\w){3}'))
     union all
-    select 'spelled', piece.place, position::integer, '', found.lexeme
-    from piece
-    cross join lateral unnest(folklore_words('pg_catalog.simple', piece.text, spelled => false)) as found
+    select 'spelled', token.number, position::integer, '', found.lexeme
+    from token
+    cross join lateral unnest(folklore_words('pg_catalog.simple', token.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
     union all
-    select 'compound', piece.place, 0, '', found.lexeme
-    from piece
-    cross join lateral unnest(folklore_compounds(piece.text)) as found
-    where piece.text !~ '^[^\d_]?[a-z]*\W*$'
+    select 'compound', token.number, 0, '', found.lexeme
+    from token
+    cross join lateral unnest(folklore_compounds(token.text)) as found
+    where token.text !~ '^[^\d_]?[a-z]*\W*$'
     union all
-    select 'joined', piece.place, 0, spoken.language, found.lexeme
-    from piece
+    select 'joined', token.number, 0, spoken.language, found.lexeme
+    from token
     cross join unnest(:languages::text[]) as spoken (language)
-    cross join lateral unnest(folklore_joined(spoken.language, piece.text, every => true)) as found
-    where piece.text ~ '[-/\u2010\u2011]'
+    cross join lateral unnest(folklore_joined(spoken.language, token.text, every => true)) as found
+    where token.text ~ '[-/\u2010\u2011]'
 ),
-named as materialized (
+hashed as materialized (
     select folklore_word(lexeme) as word
     from (select lexeme from analysed union select unnest(:lexemes::text[])) every
 ),
-asked as materialized (
-    select word from named
+sought as materialized (
+    select word from hashed
     union all
-    select word + 1 from named  -- the same in cues
+    select word + 1 from hashed  -- the same in cues
 ),
 counted as materialized (
     select p.word, sum(p.documents) as documents
     from postings p
-    where p.word = any(array(select word from asked)) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
+    where p.word = any(array(select word from sought)) and p.namespace_id = any(:namespaces::uuid[]) and p.block = 0
     group by p.word
 ),
 rarest as materialized (
@@ -513,7 +513,7 @@ listed as materialized (
 )
 select a.*, c.*, p.*, f.*, n.*
 from (
-    select array_agg(kind) as kinds, array_agg(place) as places, array_agg(position) as positions,
+    select array_agg(kind) as kinds, array_agg(number) as token_numbers, array_agg(position) as positions,
         array_agg(language) as languages, array_agg(lexeme) as lexemes
     from analysed
 ) a

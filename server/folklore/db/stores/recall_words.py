@@ -22,8 +22,8 @@ _ENTRY = [("number", ">i4"), ("frequency", ">i2"), ("length", ">i2")]
 class Analysed(NamedTuple):
     """A lexeme of a token of a question, and its kind.
 
-    A `word` of a language, as it is `spelled`, a `compound`, or two parts `joined` to a word of a language. `position`
-    is that of the word within the token.
+    `kind` is `word` for a word of a language, `spelled` for one as it is spelled, `compound`, or `joined` for two parts
+    as one word of a language. `position` is that of the word within the token.
     """
 
     kind: str
@@ -151,34 +151,36 @@ class ScopeWords:
 
     def with_cues(self, bm25: Bm25, memories: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return for each memory whether its cues hold any of the words."""
-        held = [self.holding_in_cues(cue.lexemes) for cue in bm25.cues.values()]
-        return np.isin(memories, np.concatenate([np.zeros(0, np.int64), *held]))
+        with_any = [np.zeros(0, np.int64)]
+        for cue in bm25.cues.values():
+            with_any.append(self.holding_in_cues(cue.lexemes))
+        return np.isin(memories, np.concatenate(with_any))
 
     def ordered(
         self, bm25: Bm25
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return memories by BM25 (Robertson and Zaragoza 2009, equation 3.15), scores, weights of the words held.
+        """Return the memories that hold any word, by descending BM25, their scores, and the weights of their words.
 
-        A word of cues adds its weight once, whatever the length of the text.
+        Robertson and Zaragoza 2009, equation 3.15. A word of cues adds its weight to the score once, whatever the length
+        of the text. The weights are those of words of the text alone, without dates.
         """
         groups = [np.zeros(0, np.int64)]  # memories, which may be in several groups
         parts_of_scores = [np.zeros(0)]
         parts_of_weights = [np.zeros(0)]
         for cue in bm25.cues.values():
-            held = self.holding_in_cues(cue.lexemes)
-            groups.append(held)
-            parts_of_scores.append(np.full(len(held), cue.weight))
-            parts_of_weights.append(np.zeros(len(held)))
+            with_word = self.holding_in_cues(cue.lexemes)
+            groups.append(with_word)
+            parts_of_scores.append(np.full(len(with_word), cue.weight))
+            parts_of_weights.append(np.zeros(len(with_word)))
         for lexeme, weight in bm25.weights.items():
             matches = self._matches_without_stem(lexeme, bm25.query.stems)
             if matches is None:
                 continue
             is_date = lexeme.startswith("@")
+            weight_of_word = 0.0 if is_date else weight
             groups.append(matches.memories)
             parts_of_scores.append(_bm25(matches, weight, bm25))
-            parts_of_weights.append(
-                np.full(len(matches.memories), 0.0 if is_date else weight)
-            )
+            parts_of_weights.append(np.full(len(matches.memories), weight_of_word))
 
         memories, indexes = np.unique(np.concatenate(groups), return_inverse=True)
         scores = np.bincount(indexes, np.concatenate(parts_of_scores))
@@ -206,39 +208,39 @@ class ScopeWords:
 
         `packed` has the id, the namespace and the number there of each that is packed, as recall/few_numbers.
         """
-        wanted = self._numbered(few, packed)
-        memories, scores, masses = self.ordered(bm25)
-        among = np.isin(memories, list(wanted))
+        id_by_number = self._numbered(few, packed)
+        memories, scores, weights = self.ordered(bm25)
+        is_wanted = np.isin(memories, list(id_by_number))
         hits = zip(
-            [wanted[memory] for memory in memories[among].tolist()],
-            scores[among].tolist(),
-            masses[among].tolist(),
+            [id_by_number[memory] for memory in memories[is_wanted].tolist()],
+            scores[is_wanted].tolist(),
+            weights[is_wanted].tolist(),
             strict=True,
         )
         best = sorted(hits, key=lambda hit: (-hit[1], hit[0]))[:fetch]
         if not best:
             return NOTHING
-        ids, best_scores, best_masses = zip(*best, strict=True)
+        ids, best_scores, best_weights = zip(*best, strict=True)
         spaces = frozenset(few[id_] for id_ in ids)
-        return Hits(ids, best_scores, best_masses, spaces=spaces)
+        return Hits(ids, best_scores, best_weights, spaces=spaces)
 
     def _numbered(
         self, few: Mapping[UUID, UUID], packed: Iterable[Row]
     ) -> dict[int, UUID]:
         """Return the ids of a few memories by their numbers for this question."""
         spaces = np.frombuffer(self.spaces, "V16").tolist()
-        places = {space: place for place, space in enumerate(spaces)}
+        index_of = {space: index for index, space in enumerate(spaces)}
         numbered = {}
         for row in packed:
-            place = places.get(row["namespace_id"].bytes)
-            if place is not None:
-                numbered[place << 32 | row["number"]] = row["id"]
+            space_index = index_of.get(row["namespace_id"].bytes)
+            if space_index is not None:
+                numbered[space_index << 32 | row["number"]] = row["id"]
 
         ids = np.frombuffer(self.fresh_ids, "V16")[self.fresh_rows].tolist()
-        for place, id_bytes in enumerate(ids):
+        for index, id_bytes in enumerate(ids):
             id_ = UUID(bytes=id_bytes)
             if id_ in few:
-                numbered[_FRESH + place] = id_
+                numbered[_FRESH + index] = id_
         return numbered
 
     def located(self, memories: NDArray[np.int64]) -> dict[str, list[object]]:
@@ -261,9 +263,9 @@ class ScopeWords:
 
 
 def _analysed(row: Row, tokens: int) -> list[list[Analysed]]:
-    """Return the lexemes of each token."""
+    """Return the lexemes of each token, whose numbers in the row begin with 1."""
     analysed: list[list[Analysed]] = [[] for _ in range(tokens)]
-    names = ("places", "kinds", "positions", "languages", "lexemes")
+    names = ("token_numbers", "kinds", "positions", "languages", "lexemes")
     columns = [row[name] or () for name in names]
     for number, *item in zip(*columns, strict=True):
         analysed[number - 1].append(Analysed(*item))
