@@ -12,7 +12,7 @@ from folklore.text.query.question import (
     with_parts,
     without_contractions,
 )
-from folklore.text.query.snippet import fact, line, snippet
+from folklore.text.query.snippet import line, snippet, whole_sentences
 
 DAY = datetime(2025, 7, 8, tzinfo=UTC)
 texts = st.text("abc .\n,öé漢字", max_size=300)
@@ -101,7 +101,7 @@ def test_a_snippet_is_a_part_of_the_text_and_fits(
 
 @given(texts, st.integers(20, 80), texts)
 def test_a_fact_is_in_one_line_and_fits(text: str, room: int, question: str) -> None:
-    shown = fact(text, QuestionWords.of(question.split()), room)
+    shown = whole_sentences(text, QuestionWords.of(question.split()), room)
 
     assert len(shown) <= room
     assert shown == " ".join(shown.split())
@@ -113,13 +113,15 @@ def test_a_fact_is_the_whole_sentences_that_hold_the_words() -> None:
     after = " Boats come in at night." * 30
     words = QuestionWords.of("who repaired crane".split())
 
-    assert fact(sentences, words, 80) == sentences
-    assert fact(before + sentences + after, words, 90) == f"… {sentences} …"
-    assert fact(before + sentences + after, words, 60) == (
+    assert whole_sentences(sentences, words, 80) == sentences
+    assert whole_sentences(before + sentences + after, words, 90) == f"… {sentences} …"
+    assert whole_sentences(before + sentences + after, words, 60) == (
         "… The crane was repaired, e.g. its motor, by Okonkwo. …"
     )
-    assert "repaired" in fact(before + sentences, words, 30)
-    assert fact(before, QuestionWords.of([]), 60).startswith("The harbour is old.")
+    assert "repaired" in whole_sentences(before + sentences, words, 30)
+    assert whole_sentences(before, QuestionWords.of([]), 60).startswith(
+        "The harbour is old."
+    )
 
 
 def test_a_fact_is_looked_for_in_the_passage_that_is_shown() -> None:
@@ -127,7 +129,9 @@ def test_a_fact_is_looked_for_in_the_passage_that_is_shown() -> None:
     second = "The crane is blue. " * 9
     words = QuestionWords.of(["crane"])
 
-    shown = fact(first + second, words, 60, (len(first), len(first + second)))
+    shown = whole_sentences(
+        first + second, words, 60, (len(first), len(first + second))
+    )
 
     assert "blue" in shown
     assert "red" not in shown

@@ -134,7 +134,7 @@ class Pool:
 
     @cached_property
     def reciprocal(self) -> NDArray[np.float64]:
-        """The sum of the reciprocal ranks (n,) by words and by cosine, of the latter among the first alone."""
+        """The sum of the reciprocal ranks (n,) by BM25 and by cosine; ranks by cosine count up to LEAST_FETCHED."""
         keyword_ranks = np.where(self.keyword > 0.0, _ranks(self.keyword), -1)
         among_first = self.dense_ranks < LEAST_FETCHED
         by_cosine = np.where(among_first, cosine_rank(self), 0.0)
@@ -142,9 +142,9 @@ class Pool:
 
 
 def keyword_excess(pool: Pool) -> NDArray[np.float64]:
-    """Return the BM25 score less that of the best memory outside the list, as a share of the greatest difference.
+    """Return how far the BM25 score exceeds that of any memory outside the list, as a share of the greatest excess.
 
-    The least score of a full list serves for it; a shorter list has every memory with a score.
+    Outside a full list no score is above its least one; outside a shorter list all are 0.
     """
     scores = pool.keyword[pool.keyword > 0.0]
     least = 0.0

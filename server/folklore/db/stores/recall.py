@@ -164,7 +164,7 @@ class RecallStatements:
         )
         return [
             TermForm(
-                row["place"] - 1,
+                row["number"] - 1,
                 row["reading"] == "spelled",
                 row["reading"].startswith("whole"),
                 tuple(row["lexemes"]),

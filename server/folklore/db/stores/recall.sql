@@ -379,13 +379,13 @@ where
 -- term for any column gets that as one more form unless it has function words alone. In that form stems has for each
 -- lexeme its stem (itself if a language keeps it; null for a function word).
 with term as (
-    select given.text, given.field, given.place
-    from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, place)
+    select given.text, given.field, given.number
+    from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, number)
 ),
 word as materialized (
-    select term.place, spoken.language, found.lexeme, position,
-        row_number() over (partition by term.place, spoken.language, position order by found.lexeme) as variant,
-        count(*) over (partition by term.place, spoken.language, position) as variants
+    select term.number, spoken.language, found.lexeme, position,
+        row_number() over (partition by term.number, spoken.language, position order by found.lexeme) as variant,
+        count(*) over (partition by term.number, spoken.language, position) as variants
     from term
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_words(spoken.language, term.text, spelled => false)) as found
@@ -393,40 +393,40 @@ word as materialized (
     where term.field not in ('tag', 'source') and (char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584)
 ),
 spelled as materialized (
-    select term.place, term.field, found.lexeme, position
+    select term.number, term.field, found.lexeme, position
     from term
     cross join lateral unnest(folklore_words('pg_catalog.simple', term.text)) as found
     cross join lateral unnest(found.positions) as position
 ),
 form as materialized (
-    select spelled.place, 'words of ' || spoken.language || ' ' || reading.variant as reading,
+    select spelled.number, 'words of ' || spoken.language || ' ' || reading.variant as reading,
         coalesce(word.lexeme, '=' || ltrim(spelled.lexeme, '=')) as lexeme, spelled.position, null as stem
     from spelled
     cross join unnest(:languages::text[]) as spoken (language)
     cross join generate_series(1, 2) as reading (variant)
-    left join word on word.place = spelled.place and word.language = spoken.language
+    left join word on word.number = spelled.number and word.language = spoken.language
         and word.position = spelled.position and word.variant = least(reading.variant, word.variants)
     where spelled.field not in ('tag', 'source')
         and (reading.variant = 1 or exists (
-            select from word w where w.place = spelled.place and w.language = spoken.language and w.variants > 1))
+            select from word w where w.number = spelled.number and w.language = spoken.language and w.variants > 1))
     union all
-    select place, 'words', lexeme, position, null from spelled where field in ('tag', 'source')
+    select number, 'words', lexeme, position, null from spelled where field in ('tag', 'source')
     union all
-    select spelled.place, 'spelled', spelled.lexeme, spelled.position,
+    select spelled.number, 'spelled', spelled.lexeme, spelled.position,
         case when bool_or(word.lexeme = spelled.lexeme) then spelled.lexeme else min(word.lexeme) end
     from spelled
-    left join word on word.place = spelled.place and word.position = spelled.position
+    left join word on word.number = spelled.number and word.position = spelled.position
     where spelled.field not in ('tag', 'source')
-    group by spelled.place, spelled.lexeme, spelled.position
+    group by spelled.number, spelled.lexeme, spelled.position
     union all
     -- Of one name each lexeme is a form (OAuth2 is oauth2 and oauth); those of a path follow each other.
-    select term.place, 'whole' || case when term.text ~ '^\w+$' then ' ' || position else '' end, found.lexeme, position, null
+    select term.number, 'whole' || case when term.text ~ '^\w+$' then ' ' || position else '' end, found.lexeme, position, null
     from term
     cross join lateral unnest(folklore_compounds(term.text)) as found
     cross join lateral unnest(found.positions) as position
     where term.text !~ '\s'
     union all
-    select term.place, 'whole in ' || spoken.language, found.lexeme, position, null
+    select term.number, 'whole in ' || spoken.language, found.lexeme, position, null
     from term
     cross join unnest(case when term.field in ('tag', 'source') then '{pg_catalog.simple}' else :languages::text[] end)
         as spoken (language)
@@ -434,11 +434,11 @@ form as materialized (
     cross join lateral unnest(found.positions) as position
     where term.text !~ '\s'
 )
-select form.place, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
+select form.number, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
     array_agg(form.position order by form.position) as positions,
     case when form.reading = 'spelled' then array_agg(form.stem order by form.position) end as stems
 from form
-group by form.place, form.reading
+group by form.number, form.reading
 order by 1, 2
 
 -- name: words. The words of a question in scope, one row. Its :tokens between white space are analysed in :languages:

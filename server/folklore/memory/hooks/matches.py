@@ -31,7 +31,7 @@ from folklore.text.dates.zones import in_zone
 from folklore.text.hooks.injected import block
 from folklore.text.hooks.prompts import question_in
 from folklore.text.query.question import QuestionWords
-from folklore.text.query.snippet import fact
+from folklore.text.query.snippet import whole_sentences
 
 # Seconds after which a search by words alone begins, and until which a hook answers: clients wait for five.
 _SLOW = 1.5
@@ -134,8 +134,8 @@ def text_of_note(result: Recalled, words: QuestionWords) -> str:
     memory = result.memory
     room = _FULL * tokens.CHARACTERS_PER_TOKEN
     if memory.summary is not None and len(memory.content) > room:
-        return fact(memory.summary, words, room)
-    return fact(memory.content, words, room, result.passage)
+        return whole_sentences(memory.summary, words, room)
+    return whole_sentences(memory.content, words, room, result.passage)
 
 
 def successors_among(matches: Sequence[Match]) -> dict[UUID, Match]:

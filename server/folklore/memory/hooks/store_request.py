@@ -60,7 +60,7 @@ async def ask_at_stop(
 
     # A session is recorded in two namespaces if it began before the project had one.
     requests_by_namespace = {
-        statement.namespace: statement.asks for statement in statements_of_session
+        statement.namespace: statement.requests for statement in statements_of_session
     }
     if sum(requests_by_namespace.values()) >= _MOST_REQUESTS:
         return _SILENCE

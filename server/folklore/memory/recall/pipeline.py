@@ -51,7 +51,7 @@ _READ_OF_QUERY = 8_000
 # Words of a query that are read.
 _TOKENS = 512
 # Memories in a scope from which on it is asked first whether the filters let few through.
-_SMALL = 2_000
+_LARGE_SCOPE = 2_000
 # Scopes whose names and languages are kept.
 _SCOPES = 32
 _REFLECTIONS: Mapping[Reflections, bool | None] = {
@@ -186,9 +186,10 @@ async def ranked(memory: MemoryContext, search: Search) -> RankedList:
     """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
     if search.expression:
         search = await read_terms(memory, search)
-    total = memory.statistics.totals.get(search.scope.key, _SMALL)
+    # A scope of which the number of memories is not known yet may be large.
+    total = memory.statistics.totals.get(search.scope.key, _LARGE_SCOPE)
     has_index = search.expression and "dense" not in search.branches
-    if total >= _SMALL and not has_index:
+    if total >= _LARGE_SCOPE and not has_index:
         narrowed = await memory.statements.narrowed(search.scope)
         search = replace(search, scope=narrowed)
     retrieval = await run_branches(memory, search)

@@ -81,9 +81,10 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     cursor = None
     if more:
         key = key_of(questions)
-        cursor, end = continued(results, given_before(questions[0].cursor, key), key)
-        if end:
-            notes.append(end)
+        before = given_before(questions[0].cursor, key)
+        cursor, note = continued(results, before, key)
+        if note:
+            notes.append(note)
     return Answer(
         memories=tuple(results),
         searched=answers[0].searched,
@@ -109,7 +110,7 @@ def _results(
     expanded = _united(answers, lambda item: item.expanded is not None)
     elsewhere = _united(answers, lambda item: item.elsewhere)
 
-    others, limit, max_tokens = within_room(
+    shown_elsewhere, limit, max_tokens = within_room(
         question, list(elsewhere.values()), len(own), words
     )
     results = in_order(list(own.values())[:limit], question.sort)
@@ -117,15 +118,16 @@ def _results(
     results, is_cut = within_budget(results, max_tokens, words)
     is_any_truncated = any(answer.truncated for answer in answers)
     more = is_cut or is_any_truncated or len(own) > limit
-    return [*results, *others], more
+    return [*results, *shown_elsewhere], more
 
 
 def _united(
     answers: Sequence[Answer], belongs: Callable[[Recalled], bool]
 ) -> dict[_Key, Recalled]:
-    """Return the results that belong, by rank: each memory once, with the numbers of the questions that found it.
+    """Return the results that belong, each memory once, with the numbers of the questions that found it.
 
-    A result that another question shows as a variant of a newer one counts as that one.
+    First come those that are first for a question, then the second ones. A result that another question shows as a
+    variant of a newer one counts as that one.
     """
     lists = [list(filter(belongs, answer.memories)) for answer in answers]
     newest_of: dict[_Key, _Key] = {}

@@ -71,11 +71,11 @@ async def embed_cues(
     """
     if not ids or memory.embedder is None:
         return
-    making = _embed(memory, namespace, ids)
+    work = _embed(memory, namespace, ids)
     if memory.embeds_later:
-        memory.go_on(making)
+        memory.go_on(work)
     else:
-        await making
+        await work
 
 
 async def _embed(memory: MemoryContext, namespace: UUID, ids: Sequence[UUID]) -> None:

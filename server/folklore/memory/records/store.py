@@ -132,6 +132,12 @@ class _Batch:
         if not self.memories:
             raise self.errors[min(self.errors)]
 
+    def refusals(self) -> tuple[RefusedMemory, ...]:
+        """Return the refused memories with their errors, in the order of the request."""
+        return tuple(
+            RefusedMemory.of(index, self.errors[index]) for index in sorted(self.errors)
+        )
+
     @property
     def changes_others(self) -> bool:
         """True if a memory supersedes or relates to a stored one."""
@@ -215,9 +221,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     similar, not_shown = shown(near_duplicates(neighbours))
     olders = older_on_subject(compared, neighbours)
     results = _store_items(batch, written, similar, olders)
-    refusals = []
-    for index in sorted(batch.errors):
-        refusals.append(RefusedMemory.of(index, batch.errors[index]))
+    refusals = batch.refusals()
     if refusals:
         counts = f"{len(refusals)} of {len(request.memories)}"
         notes.insert(
@@ -225,7 +229,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
         )
     notes += not_shown + _how_to_add_cues(context, request, batch, new)
     note = " ".join([*valid.notes, *notes]) or None
-    return StoreResult(written.name, results, note, tuple(refusals))
+    return StoreResult(written.name, results, note, refusals)
 
 
 def _how_to_add_cues(
@@ -374,14 +378,16 @@ async def _superseded(
     except NotFound:  # it is created by this store
         return {}
     ids = list(set(superseded.values()))
-    read = await context.memory.memories.get([space.id for space in spaces], ids)
-    by_id = {memory.id: memory for _, memory in read}
+    rows = await context.memory.memories.get([space.id for space in spaces], ids)
+    by_id = {memory.id: memory for _, memory in rows}
     return {index: by_id[id_] for index, id_ in superseded.items() if id_ in by_id}
 
 
 async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> _Written:
-    """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
-    memories that the database shows to be faulty.
+    """Write a batch in one transaction, and return what was written.
+
+    The transaction is repeated without memories in which the database shows a fault, and once if another process used
+    one of the keys meanwhile. Raises the first error if no memory is left.
     """
     changes = context.memory.changes
     retried = False
@@ -528,6 +534,7 @@ async def _relate(
 async def _embed_batch(
     memory: MemoryContext, batch: Sequence[PreparedMemory]
 ) -> Vectors | None:
+    # Each text once. Of equal ones the first is stored, so that its cues are embedded.
     drafts = {item.digest: item.draft for item in reversed(batch)}
     vectors = await embed(
         memory,
@@ -549,15 +556,15 @@ async def _embed_soon(
     """
     if not memory.embeds_later:
         return await _embed_batch(memory, items), None
-    making = asyncio.create_task(_embed_batch(memory, items), name="folklore-embed")
+    task = asyncio.create_task(_embed_batch(memory, items), name="folklore-embed")
     try:
-        done, _ = await asyncio.wait({making}, timeout=memory.embedding_wait)
+        done, _ = await asyncio.wait({task}, timeout=memory.embedding_wait)
     except asyncio.CancelledError:
-        making.cancel()
+        task.cancel()
         raise
     if done:
-        return (making.result(), None)
-    return (None, making)
+        return task.result(), None
+    return None, task
 
 
 async def _embed_later(
@@ -565,21 +572,25 @@ async def _embed_later(
     namespace: UUID,
     items: Sequence[PreparedMemory],
     new: Sequence[UUID],
-    making: asyncio.Task[Vectors | None],
+    embedding_task: asyncio.Task[Vectors | None],
     now: datetime,
 ) -> None:
     """Write the embeddings of stored memories when they are made; those that fail stay pending for the job."""
     try:
-        vectors = await making
+        vectors = await embedding_task
         if vectors is None:
             return
-        pairs = [(row, item) for row, item in enumerate(items) if item.id in new]
-        pending = [
-            PendingMemory(item.id, item.draft.content, item.digest, item.draft.cues)
-            for _, item in pairs
-        ]
+        rows = []
+        pending = []
+        for row, item in enumerate(items):
+            if item.id in new:
+                draft = item.draft
+                rows.append(row)
+                pending.append(
+                    PendingMemory(item.id, draft.content, item.digest, draft.cues)
+                )
         await memory.root.embeddings.backfill(
-            namespace, pending, vectors.select(row for row, _ in pairs), now
+            namespace, pending, vectors.select(rows), now
         )
         memory.changed()
     except FolkloreError as error:

@@ -9,7 +9,7 @@ from folklore.text.tokens import ELLIPSIS, last_space
 
 # Begin of a sentence, a line or a list entry.
 _SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
-# End of a sentence or a line as far as a fact is cut there: an abbreviation goes on in small letters.
+# End of a sentence or a line at which `whole_sentences` cuts: an abbreviation goes on in small letters.
 _BOUNDARY = re.compile(
     r"(?<=[.!?])\s+(?=[^a-z\s])|(?<=[\u3002\uff01\uff1f])\s*|(?<!\s)\s*\n\s*"
 )
@@ -50,7 +50,7 @@ def line(text: str, words: QuestionWords, room: int) -> str:
     return snippet(" ".join(text.split()), words, room)
 
 
-def fact(
+def whole_sentences(
     text: str, words: QuestionWords, room: int, passage: tuple[int, int] | None = None
 ) -> str:
     """Return at most `room` characters of a text in one line, as whole sentences where they fit.

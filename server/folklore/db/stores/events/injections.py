@@ -54,12 +54,12 @@ class SessionProject:
 class OpenStatement:
     """A sentence of a session that no text written before `since` says.
 
-    `asks` counts how often the session was asked to store something, for any sentence of this namespace.
+    `requests` counts how often the session was asked to store something, for any sentence of this namespace.
     """
 
     namespace: UUID
     session: str
-    asks: int
+    requests: int
     sentence: str
     said_at: datetime
     asked_at: datetime | None
@@ -307,7 +307,7 @@ class Injections(Store):
                 stated=texts,
                 caller=caller,
                 session=group[0].session,
-                asks=group[0].asks,
+                requests=group[0].requests,
             )
             is_first |= bool(rows)
         return is_first

@@ -1,7 +1,7 @@
 -- name: ask. Record that an assistant is asked to store statements; no row if another process was first.
 update assistant_sessions s set asks = s.asks + 1, stated = s.stated || :stated::jsonb
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.session = :session::text
-    and s.asks = :asks::integer
+    and s.asks = :requests::integer
 returning s.session
 
 -- name: claim. Record the notes of one injection from one namespace, a JSON array, and return those that are new to this
@@ -143,9 +143,9 @@ where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.state
     and (s.project = :project::text or s.namespace_id <> '00000000-0000-0000-0000-000000000000')
 returning s.session
 
--- name: stated. The statements of a caller in a project that were not stored, oldest first. `asks` counts the requests
--- of the session so far. A project without memories has its sessions under the id of zeros.
-select s.namespace_id as namespace, s.session, s.asks, said.key as sentence,
+-- name: stated. The statements of a caller in a project that were not stored, oldest first. `requests` counts the times
+-- that the session was asked. A project without memories has its sessions under the id of zeros.
+select s.namespace_id as namespace, s.session, s.asks as requests, said.key as sentence,
     (said.value ->> 'said_at')::timestamptz as said_at, (said.value ->> 'asked_at')::timestamptz as asked_at,
     greatest((said.value ->> 'said_at')::timestamptz, (said.value ->> 'asked_at')::timestamptz,
         (said.value ->> 'since')::timestamptz) as since
