@@ -252,9 +252,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, brief: bool = False) -> AsyncIterator[App]:
-    """Open an application for the length of a block; `brief` as App has it."""
-    app = App(settings, brief=brief)
+async def running(settings: Settings) -> AsyncIterator[App]:
+    """Open an application for the length of a block."""
+    app = App(settings)
     try:
         yield app
     finally:

@@ -213,9 +213,15 @@ class Database:
                 yield Session(connection, shards)
 
     @asynccontextmanager
-    async def build_session(self, shared: int | None = None) -> AsyncIterator[Session]:
-        """Run the block outside of a transaction, on a connection of Pools.connect_to_build."""
-        async with closed_after(self._pools.connect_to_build(shared)) as connection:
+    async def build_session(
+        self, shared_kilobytes: int | None = None
+    ) -> AsyncIterator[Session]:
+        """Build an index in the block: no transaction, no timeout, on a connection outside the pools.
+
+        Several processes build, with `shared_kilobytes` of memory between them; with None, one process alone.
+        """
+        connecting = self._pools.connect_to_build(shared_kilobytes)
+        async with closed_after(connecting) as connection:
             yield Session(connection, self._pools.shards)
 
     def _token_transaction(self, mode: Mode) -> TokenTransaction | None:
@@ -249,7 +255,7 @@ class _SharedSession(Session):
 
 
 class _OneSession(Database):
-    """A database whose every session is part of one transaction."""
+    """A database whose every session is part of one transaction: that which `_sharing` was given last."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, PoolLimits(minimum=1, maximum=1))

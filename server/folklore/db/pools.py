@@ -58,9 +58,9 @@ _CITUS_AFTER_TYPES = (
 _REVIVE_SECONDS = 20.0
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
-# Kilobytes that building an index takes: in one process, enough for 200,000 vectors; in several, at least.
-_ALONE = 256_000
-_SHARED = 100_000
+# Memory that building an index takes: in one process, enough for 200,000 vectors; in several, at least.
+_KILOBYTES_ALONE = 256_000
+_LEAST_KILOBYTES_SHARED = 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +117,7 @@ class Pools:
         return self.dsn
 
     async def open(self, *, tokens: bool) -> None:
+        """Open the three pools for the role of tokens, or for the process's own. Raises DatabaseUnavailable."""
         sizes = _sizes(self.limits)
         pools: dict[Plans, asyncpg.Pool] = {}
         for plans, (least, most) in sizes.items():
@@ -133,11 +134,11 @@ class Pools:
         limits = self.limits
         server_settings = self._server_settings(plans)
         cached_statements = 0
-        first = None
+        first_command = None
         # Settings need connections of our own; a pooler may also refuse those that it does not know.
         if limits.statement_cache:
             cached_statements = 100
-            first = _INDEX_SCANS.get(plans)
+            first_command = _INDEX_SCANS.get(plans)
             if plans != "kept":
                 server_settings |= _HNSW
         return asyncpg.create_pool(
@@ -148,7 +149,7 @@ class Pools:
             command_timeout=limits.statement_timeout + 5,
             statement_cache_size=cached_statements,
             max_inactive_connection_lifetime=300,
-            init=partial(self._prepare, first=first),
+            init=partial(self._prepare, first_command=first_command),
             reset=_keep_settings,
             server_settings=server_settings,
         )
@@ -164,9 +165,10 @@ class Pools:
             "timezone": "UTC",
         }
 
-    async def _prepare(self, connection: Any, first: str | None = None) -> None:
-        if first is not None:
-            await connection.execute(first)
+    async def _prepare(self, connection: Any, first_command: str | None = None) -> None:
+        """Make a new connection know our types, and see whether it is one to a cluster. Raises DatabaseUnavailable."""
+        if first_command is not None:
+            await connection.execute(first_command)
         row = await connection.fetchrow(statement("server/vector_schema").sql)
         if row is None:
             raise DatabaseUnavailable(
@@ -198,14 +200,19 @@ class Pools:
             after_failure.pop_all()
         return connection
 
-    async def connect_to_build(self, shared: int | None) -> asyncpg.Connection:
-        """Open a connection without a timeout, to build by processes that share so many kilobytes; None: by one."""
+    async def connect_to_build(
+        self, shared_kilobytes: int | None
+    ) -> asyncpg.Connection:
+        """Open a connection outside the pools, for Database.build_session."""
         settings = {"application_name": "folklore", "statement_timeout": "0"}
+        # a pooler may refuse settings that it does not know
         if self.limits.statement_cache:
-            memory = _ALONE if shared is None else max(shared, _SHARED)
-            settings["maintenance_work_mem"] = f"{memory}kB"
-            if shared is None:
+            if shared_kilobytes is None:
+                kilobytes = _KILOBYTES_ALONE
                 settings["max_parallel_maintenance_workers"] = "0"
+            else:
+                kilobytes = max(shared_kilobytes, _LEAST_KILOBYTES_SHARED)
+            settings["maintenance_work_mem"] = f"{kilobytes}kB"
         return await asyncpg.connect(
             self.dsn,
             timeout=self.limits.connect_timeout,
@@ -229,7 +236,10 @@ class Pools:
         return False
 
     async def acquire(self, tokens: bool, plans: Plans) -> tuple[asyncpg.Pool, Any]:
-        """Return a pool and one of its connections. Raises DRIVER_ERRORS, DatabaseUnavailable."""
+        """Return a pool and one of its connections; the embedded engine is started if it has stopped.
+
+        Raises DRIVER_ERRORS, DatabaseUnavailable.
+        """
         if tokens and self._pools:
             await self._open_for_tokens()
         pool = self._pools.get((tokens, plans))

@@ -26,11 +26,11 @@ from folklore.log import Outage
 _RELEASING: set[asyncio.Task[BaseException | None]] = set()
 
 # Seconds for a rollback, and for a connection to be ready for its pool.
-_PATIENCE = 5.0
+_RELEASE_SECONDS = 5.0
 
 # Seconds after which a statement that waits for a lock is cancelled. A lock_timeout would take a round trip for each
 # statement, or hold for the writes on the same connection, which do wait for each other.
-PATIENCE = 0.4
+LOCK_SECONDS = 0.4
 
 # The function of Postgres that refuses a query which row-level security would change, while row_security is off.
 _ROW_SECURITY_OFF = "check_enable_rls"
@@ -113,7 +113,7 @@ class _Transaction:
             self._connection.terminate()
         else:
             try:
-                async with asyncio.timeout(_PATIENCE):
+                async with asyncio.timeout(_RELEASE_SECONDS):
                     await self._transaction.rollback()
             except DRIVER_ERRORS:
                 self._connection.terminate()
@@ -123,9 +123,9 @@ class _Transaction:
 class PooledSession:
     """A pooled connection for the length of an `async with` block.
 
-    With `token` the block is that transaction, committed at the end if it `commits`. The end of a block that reads, and
-    of one with `release_later`, is not waited for. (A class, since a generator would cost
-    0.1 ms a statement.)
+    With `token` the block is one transaction of that token. A block that `commits` ends when its transaction has; the
+    commit of a token's other blocks, and the release of those with `release_later`, are not waited for. (A class, since
+    a generator would cost 0.1 ms a statement.)
     """
 
     acquire: Acquire
@@ -167,25 +167,14 @@ class PooledSession:
     ) -> None:
         """End the transaction, release the connection and translate errors."""
         if error is None:
-            # the server answered: to acquire an idle connection shows nothing
-            self.outage.over(self._period)
-            if not self.commits and (self.token is not None or self.release_later):
-                task = asyncio.create_task(
-                    self._finish_and_release("commit"), name="folklore-release"
-                )
-                _RELEASING.add(task)
-                task.add_done_callback(_RELEASING.discard)
-            elif failed := await self._finish_and_release("commit"):
-                raise translate(failed) from failed
+            await self._succeed()
             return
-        # the latter: see _Transaction
+        # after a timeout the server may not answer: see _Transaction
         if isinstance(error, (asyncpg.InternalClientError, TimeoutError)):
             self._terminate()
         await self._finish_and_release("rollback")
-        if (
-            isinstance(error, asyncpg.InsufficientPrivilegeError)
-            and self.token is not None
-        ):
+        is_denied = isinstance(error, asyncpg.InsufficientPrivilegeError)
+        if is_denied and self.token is not None:
             if getattr(error, "server_source_function", None) == _ROW_SECURITY_OFF:
                 raise DatabaseUnsuitable(
                     "Calls with a token fail: row_security is off for this database.",
@@ -195,8 +184,24 @@ class PooledSession:
         if isinstance(error, DRIVER_ERRORS):
             raise translate(error) from error
 
+    async def _succeed(self) -> None:
+        """Commit and release the connection, in the background where nothing depends on it. Raises FolkloreError."""
+        # the server answered: to acquire an idle connection shows nothing
+        self.outage.over(self._period)
+        only_read = self.token is not None and not self.commits
+        if only_read or (self.release_later and not self.commits):
+            task = asyncio.create_task(
+                self._finish_and_release("commit"), name="folklore-release"
+            )
+            _RELEASING.add(task)
+            task.add_done_callback(_RELEASING.discard)
+            return
+        failed = await self._finish_and_release("commit")
+        if failed:
+            raise translate(failed) from failed
+
     async def _finish_and_release(self, command: str) -> BaseException | None:
-        """End the transaction, release the connection and return the error of either."""
+        """End a token's transaction by `commit` or `rollback`, release the connection, return the error of either."""
         failed: BaseException | None = None
         try:
             if self.token is not None:
@@ -204,12 +209,13 @@ class PooledSession:
         finally:
             try:
                 # shields itself from cancellation
-                await self._pool.release(self._connection, timeout=_PATIENCE)
+                await self._pool.release(self._connection, timeout=_RELEASE_SECONDS)
             except DRIVER_ERRORS as lost:
                 failed = failed or lost
         return failed
 
     async def _enter(self, token: TokenTransaction) -> None:
+        """Begin the transaction of a token; else close and release the connection. Raises DatabaseUnavailable."""
         success = False
         try:
             await token.begin(self._connection)
@@ -232,7 +238,9 @@ class PooledSession:
         """End the transaction and return its error. A connection still in a transaction is never released."""
         finished = False
         try:
-            async with asyncio.timeout(_PATIENCE if command == "rollback" else None):
+            async with asyncio.timeout(
+                _RELEASE_SECONDS if command == "rollback" else None
+            ):
                 await self._connection.execute(command)
             finished = True
         except DRIVER_ERRORS as error:
@@ -289,8 +297,8 @@ async def unless_locked(
 ) -> T:
     """Return the result of a statement; raise DatabaseUnavailable if it was cancelled since it waits for a lock.
 
-    `cancel_if_locked` is called after PATIENCE seconds and then again and again, so that a statement that ends sooner
-    costs a timer only. It returns True if it cancelled the statement.
+    `cancel_if_locked` is called every LOCK_SECONDS, first after these, so that a statement that ends sooner costs a
+    timer only. It returns True if it cancelled the statement.
     """
     finish = asyncio.Event()
     watching = list[asyncio.Task[None]]()
@@ -301,7 +309,7 @@ async def unless_locked(
         while not finish.is_set() and not cancelled:
             cancelled = await cancel_if_locked()
             with suppress(TimeoutError):
-                await asyncio.wait_for(finish.wait(), PATIENCE)
+                await asyncio.wait_for(finish.wait(), LOCK_SECONDS)
 
     async def end() -> None:
         timer.cancel()
@@ -311,7 +319,7 @@ async def unless_locked(
 
     loop = asyncio.get_running_loop()
     timer = loop.call_later(
-        PATIENCE,
+        LOCK_SECONDS,
         lambda: watching.append(loop.create_task(watch(), name="folklore-lock-guard")),
     )
     try:

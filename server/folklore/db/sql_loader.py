@@ -38,9 +38,10 @@ A variant, named after a colon, is the same statement with other fragments: less
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from folklore.db.rows import as_json
@@ -55,7 +56,8 @@ _COMMENT = re.compile(r"--[^\n]*")
 _BOUND = re.compile(r"any\(:namespaces::uuid\[\]\)|:namespace::uuid")
 _JOIN = re.compile(r"\b(\w+)\.namespace_id = \w+\.(?:namespace_id|id)\b")
 _READ = re.compile(r"((?:\b\w+\.)?namespace_id) = any\(:namespaces::uuid\[\]\)")
-_FILLED = {
+# The forms of variants that are the values of a gap.
+_VALUE_FORMS = {
     "{dimensions}": r"[1-9][0-9]{0,4}",
     "{model}": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}",
 }
@@ -71,7 +73,7 @@ _TYPES: Mapping[FieldType, str] = {
 # The time of a row for order and age, as model.order_time.
 _ORDER_TIME = "least(coalesce({0}occurred_at, {0}created_at), {0}updated_at)"
 
-# The text that a variant fills in.
+# The texts that a variant puts into gaps of the statement.
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "happened": {"{sorted_by}": _ORDER_TIME.format("m.")},
     "updated": {"{sorted_by}": "m.updated_at"},
@@ -79,12 +81,9 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
     "newest": {"{order}": "desc", "{beyond}": "<", "{first}": "infinity"},
     "oldest": {"{order}": "asc", "{beyond}": ">", "{first}": "-infinity"},
 }
-_GAP = re.compile(
-    "|".join(
-        map(re.escape, {*_FILLED, *(gap for texts in _TEXTS.values() for gap in texts)})
-    )
-)
-# The fragments that are in a variant alone.
+_GAPS = {*_VALUE_FORMS, *chain.from_iterable(_TEXTS.values())}
+_GAP = re.compile("|".join(map(re.escape, _GAPS)))
+# The fragments that only the variants include which name them below.
 _ALONE: Mapping[str, str | None] = dict.fromkeys(
     ("unaltered", "happened", "included_namespaces", "excluded_namespaces", "space_row")
 )
@@ -125,7 +124,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """An SQL statement with numbered parameters, and their names in that order."""
+    """An SQL statement with numbered parameters, and their names in that order; `json` are those of the type jsonb."""
 
     name: str
     sql: str
@@ -137,14 +136,16 @@ class Statement:
 
         Raises KeyError for a missing or surplus name.
         """
-        if surplus := values.keys() - set(self.parameters):
+        surplus = values.keys() - set(self.parameters)
+        if surplus:
             raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
-        texts = {
-            name: as_json(value)
-            for name in self.json
-            if not isinstance(value := values[name], str | None)
-        }
-        return [texts.get(name, values[name]) for name in self.parameters]
+        arguments = []
+        for name in self.parameters:
+            value = values[name]
+            if name in self.json and not isinstance(value, str | None):
+                value = as_json(value)
+            arguments.append(value)
+        return arguments
 
 
 @cache
@@ -153,51 +154,62 @@ def statement(name: str) -> Statement:
 
     Raises KeyError for an unknown variant, and if the name lacks one that the text needs.
     """
-    file, *variants = name.split(":")
-    if "distributed" in variants:
-        variant_text = sections("distributed").get(file.replace("/", "_"))
-    else:
-        variant_text = None
-    replaced = {
-        name: other
-        for variant in variants
-        for name, other in _VARIANTS.get(variant, {}).items()
-    }
-    text = _FIELDS.sub(
-        _field_list,
-        _COMMENT.sub(
-            "", _included(variant_text or _read(file), {**_ALONE, **replaced})
-        ),
-    )
+    section, *variants = name.split(":")
+    text = _included(_section_text(section, variants), _fragments_of(variants))
+    text = _COMMENT.sub("", text)
+    text = _FIELDS.sub(_field_list, text)
     for variant, rewrite in _REWRITES.items():
-        text = rewrite(text) if variant in variants else text
-    filled = _filled(variants)
+        if variant in variants:
+            text = rewrite(text)
+
+    values = _gap_values(variants)
     try:
-        text = _GAP.sub(lambda gap: filled[gap[0]], text)
+        text = _GAP.sub(lambda gap: values[gap[0]], text)
     except KeyError:
-        needed = f"a size and a model, as {file}:256:<id>, or an order, as {file}:updated:oldest"
-        raise KeyError(f"{file} needs {needed}") from None
-    names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
-    numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
+        needed = f"a size and a model, as {section}:256:<id>, or an order, as {section}:updated:oldest"
+        raise KeyError(f"{section} needs {needed}") from None
+
+    parameters = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    numbers = {name: f"${number}" for number, name in enumerate(parameters, start=1)}
+    numbered = _PARAMETER.sub(lambda match: numbers[match[1]], text)
     sql = "\n".join(line for line in numbered.splitlines() if line.strip())
-    return Statement(
-        name, sql=sql, parameters=names, json=frozenset(_JSON.findall(text))
-    )
+    return Statement(name, sql, parameters, json=frozenset(_JSON.findall(text)))
 
 
-def _filled(variants: Iterable[str]) -> dict[str, str]:
-    """Return the texts of gaps that variants fill. Raises KeyError for an unknown variant."""
-    filled: dict[str, str] = {}
+def _section_text(section: str, variants: Collection[str]) -> str:
+    """Return the text of a section; on a cluster its own, if it has one there."""
+    if "distributed" in variants:
+        text = sections("distributed").get(section.replace("/", "_"))
+        if text:
+            return text
+    return _read(section)
+
+
+def _fragments_of(variants: Iterable[str]) -> dict[str, str | None]:
+    """Return which fragments stand for others in a statement of these variants; None for none."""
+    replaced = dict(_ALONE)
     for variant in variants:
-        texts = _TEXTS.get(variant) or {
-            gap: variant for gap, form in _FILLED.items() if re.fullmatch(form, variant)
-        }
-        if not texts and variant not in _VARIANTS:
-            raise KeyError(
-                f"{variant} is no variant, no number of dimensions and no model"
-            )
-        filled |= texts
-    return filled
+        replaced.update(_VARIANTS.get(variant, {}))
+    return replaced
+
+
+def _gap_values(variants: Iterable[str]) -> dict[str, str]:
+    """Return what stands in gaps as `{order}` in these variants. Raises KeyError for an unknown variant."""
+    values: dict[str, str] = {}
+    for variant in variants:
+        if variant in _TEXTS:
+            values.update(_TEXTS[variant])
+        elif variant not in _VARIANTS:
+            values[_gap_for(variant)] = variant
+    return values
+
+
+def _gap_for(value: str) -> str:
+    """Return the gap that a variant fills which is a value itself: `{dimensions}` or `{model}`. Raises KeyError."""
+    for gap, form in _VALUE_FORMS.items():
+        if re.fullmatch(form, value):
+            return gap
+    raise KeyError(f"{value} is no variant, no number of dimensions and no model")
 
 
 def _bound_by_table(text: str) -> str:

@@ -64,15 +64,16 @@ async def make_embeddings(run: JobRun) -> None:
 async def forget_expired(run: JobRun) -> None:
     """Forget expired memories, which recall hides already, so that retention erases them in time."""
     maintenance = Maintenance(run.database)
-    run.count(**({"expired": 0} if run.dry_run else {"forgotten": 0}))
-    for namespace in await run.namespaces():
-        if run.dry_run:
-            run.count(
-                expired=await maintenance.count_expired(
-                    namespace=namespace.id, now=run.now()
-                )
+    if run.dry_run:
+        run.count(expired=0)
+        for namespace in await run.namespaces():
+            expired = await maintenance.count_expired(
+                namespace=namespace.id, now=run.now()
             )
-            continue
+            run.count(expired=expired)
+        return
+    run.count(forgotten=0)
+    for namespace in await run.namespaces():
         while count := await maintenance.forget_expired(
             namespace=namespace.id, now=run.now(), batch=_BATCH
         ):
@@ -112,18 +113,15 @@ async def apply_retention(run: JobRun) -> None:
             )
             await run.batches("usage_dropped", delete)
     audit = Audit(run.database)
-    for place in [
-        NOWHERE,
-        *(namespace.id for namespace in await run.context.namespaces.find(None)),
-    ]:
-        await injections.delete_sessions(namespace=place, before=kept_from)
-        delete = partial(
-            audit.delete, namespace=place, before=kept_from, batch=_ENTRIES
-        )
+    namespaces = [namespace.id for namespace in await run.context.namespaces.find(None)]
+    for id_ in (NOWHERE, *namespaces):
+        await injections.delete_sessions(namespace=id_, before=kept_from)
+        delete = partial(audit.delete, namespace=id_, before=kept_from, batch=_ENTRIES)
         await run.batches("audit_dropped", delete)
-    if dropped := await Principals(run.database).delete_expired(
+    dropped = await Principals(run.database).delete_expired(
         before=run.now() - _EXPIRED_TOKENS
-    ):
+    )
+    if dropped:
         run.count(tokens_dropped=dropped)
     delete = partial(
         ConsoleSessionStore(run.database).delete_expired, now=run.now(), batch=_ENTRIES
@@ -175,11 +173,6 @@ async def score_quality(run: JobRun) -> None:
             await run.pause()
 
 
-def base(uses: int) -> float:
-    """Return uses / (uses + 1): 0 for no use, 1/2 for one, approaching 1."""
-    return uses / (uses + 1)
-
-
 def protected(kind: str, importance: float | None) -> bool:
     """Return whether a memory does not fade: a decision or an important one."""
     # Importance is stored in four bytes.
@@ -189,16 +182,17 @@ def protected(kind: str, importance: float | None) -> bool:
 
 
 def quality(uses: int, *, age: timedelta, fades: bool = True) -> float | None:
-    """Return base · 0.5^(age / half-life), with the age since the last use; None without any use.
+    """Return uses / (uses + 1) · 0.5^(age / half-life), from 0 to 1, with the age since the last use.
 
-    A use in the future counts as now. A memory that does not fade keeps its base.
+    None without any use. A use in the future counts as now. What does not `fade` keeps uses / (uses + 1).
     """
     if uses <= 0:
         return None
+    unfaded = uses / (uses + 1)
     if not fades:
-        return base(uses)
-    faded: float = base(uses) * 0.5 ** (max(age, timedelta()) / HALF_LIFE)
-    return faded
+        return unfaded
+    half_lives: float = max(age, timedelta()) / HALF_LIFE
+    return float(unfaded * 0.5**half_lives)
 
 
 def _changed_qualities(
@@ -253,8 +247,11 @@ async def update_indexes(run: JobRun) -> None:
     for change in changes:
         if change.action == "build":
             await indexes.require_pgvector()
-        await indexes.apply(change)
-        run.count(**{"dropped" if change.action == "drop" else "built": 1})
+            await indexes.apply(change)
+            run.count(built=1)
+        else:
+            await indexes.apply(change)
+            run.count(dropped=1)
         await run.pause()
 
 

@@ -129,10 +129,15 @@ class Runner:
     async def _record(
         self, job: Job, run: JobRun, seconds: float, error: BaseException | None
     ) -> RunReport:
+        """Record a run that ended by itself, and its error; the report says `lost` if another process has the job."""
         now = self._now()
-        text = None if error is None else _error_text(error)
-        outcome: JobOutcome = "done" if error is None else "failed"
-        next_run = now + (job.every if error is None else min(job.every, _RETRY))
+        outcome: JobOutcome = "done"
+        text = None
+        next_run = now + job.every
+        if error is not None:
+            outcome = "failed"
+            text = _error_text(error)
+            next_run = now + min(job.every, _RETRY)
         record = RunRecord(outcome, seconds, run.done, next_run, run.notes, text)
         recorded = await self._jobs.finish(job.name, self._holder, record, now=now)
         return RunReport(
@@ -199,7 +204,8 @@ class Scheduler:
 
         Raises InvalidInput for an unknown name, and in a dry run what a job raises.
         """
-        if unknown := [name for name in names if name not in BY_NAME]:
+        unknown = [name for name in names if name not in BY_NAME]
+        if unknown:
             raise InvalidInput(
                 "jobs",
                 f"{unknown[0]!r} does not exist.",
@@ -208,12 +214,8 @@ class Scheduler:
         jobs = [BY_NAME[name] for name in dict.fromkeys(names)] or self.scheduled
         async with self.connect() as (database, context):
             runner = self.runner(database, context)
-            return tuple(
-                [
-                    await (runner.dry_run(job) if dry_run else runner.run(job))
-                    for job in jobs
-                ]
-            )
+            run = runner.dry_run if dry_run else runner.run
+            return tuple([await run(job) for job in jobs])
 
     async def run_forever(
         self,
@@ -225,45 +227,48 @@ class Scheduler:
     ) -> None:
         """Run due jobs every few minutes while the process is used, until cancelled.
 
-        A request sets `used`; without one nothing runs, so that an idle embedded engine can stop. One that sees pending
-        embeddings sets `pending`: they are made at once, and the first run makes those that another process has left.
+        `first` and `every` are the seconds before the first pass, and between two. A request sets `used`; without one
+        nothing runs, so that an idle embedded engine can stop. One that sees pending embeddings sets `pending`: they are
+        made at once, and the first pass makes those that another process has left.
         """
-        embeddings = {BY_NAME["embeddings"]}
-        forced = True
+        embeddings = BY_NAME["embeddings"]
+        embeds = True  # whether the next pass makes embeddings, due or not
         wait = first
         while True:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
-                    forced = await pending.wait()
+                    embeds = await pending.wait()
             wait = every
             await used.wait()
             used.clear()
             pending.clear()
+
+            forced = [embeddings] if embeds else []
             try:
                 async with self.connect() as (database, context):
-                    reports = await self.runner(database, context).run_due(
-                        self.scheduled, embeddings if forced else ()
-                    )
+                    runner = self.runner(database, context)
+                    reports = await runner.run_due(self.scheduled, forced)
             except FolkloreError as error:  # the database is away; requests report that
                 log.info("jobs_postponed", reason=error.message)
                 continue
-            if forced := any(
-                (report.job, report.outcome) == ("embeddings", "busy")
-                for report in reports
-            ):
+
+            busy = [report.job for report in reports if report.outcome == "busy"]
+            embeds = embeddings.name in busy
+            if embeds:
                 wait = first  # until the process that makes them ends, or the lease of a killed one
             for report in reports:
-                if report.error:
-                    write = log.warning
-                else:
-                    write = log.info
-                write(
-                    "job",
-                    job=report.job,
-                    outcome=report.outcome,
-                    error=report.error,
-                    done=dict(report.done),
-                )
+                _log_report(report)
+
+
+def _log_report(report: RunReport) -> None:
+    write = log.warning if report.error else log.info
+    write(
+        "job",
+        job=report.job,
+        outcome=report.outcome,
+        error=report.error,
+        done=dict(report.done),
+    )
 
 
 async def cancel(*tasks: asyncio.Task[None]) -> None:

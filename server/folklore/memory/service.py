@@ -87,12 +87,11 @@ class Memory:
         lines: Lines,
         request: ImportRequest,
         facts: Facts,
-        progress: Callable[[], None] = lambda: None,
     ) -> None:
-        """Import lines, counted in the report of the request; `progress` is called after each piece. As import_chunks."""
+        """Import lines, counted in the report of the request, as import_chunks does."""
         from folklore.memory.transfer.importer import import_lines
 
-        await import_lines(await self.open(facts), lines, request, progress)
+        await import_lines(await self.open(facts), lines, request)
 
     async def import_chunks(
         self,

@@ -51,6 +51,7 @@ from folklore.permissions import role_in
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
+from tests.waiting import STUCK
 
 OWNER = Caller("root")
 
@@ -150,6 +151,22 @@ async def test_a_token_reads_the_granted_namespaces_alone(owner: Person) -> None
     with pytest.raises(NotFound, match="no namespace 'nowhere'") as missing:
         await alice.recall("crane", namespaces=("nowhere",))
     assert str(hidden.value).replace("board", "nowhere") == str(missing.value)
+
+
+async def test_what_several_tokens_store_is_analyzed_together_by_the_server(
+    owner: Person, connection: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.db.stores.upkeep.planner_statistics._FIRST", 2)
+    library = MemoryContext.of(owner.library.database, None)
+    for name in ("alice", "bert"):
+        created = await owner.create_token(name, "payments:writer")
+        writer = await enter(library, created.secret)
+        await writer.keep(f"{name} paints the crane", namespace="payments")
+
+    analyzed = "select last_analyze from pg_stat_user_tables where relname = 'memories'"
+    async with asyncio.timeout(STUCK):
+        while await connection.fetchval(analyzed) is None:
+            pass
 
 
 async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from folklore.contract.health import StatusRequest
 from folklore.db.database import Database, PoolLimits
-from folklore.db.session import PATIENCE, unless_locked
+from folklore.db.session import LOCK_SECONDS, unless_locked
 from folklore.db.sql_loader import statement
 from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder
@@ -195,7 +195,8 @@ async def test_a_slow_statement_that_waits_for_no_lock_goes_on(
 
     try:
         slept = await unless_locked(
-            slow.fetchval(f"select pg_sleep({2.4 * PATIENCE})::text"), cancel_if_locked
+            slow.fetchval(f"select pg_sleep({2.4 * LOCK_SECONDS})::text"),
+            cancel_if_locked,
         )
     finally:
         await slow.close()

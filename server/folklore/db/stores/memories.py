@@ -14,7 +14,6 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import memory_of, seen
 from folklore.db.stores.models import KnownModel, register
-from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.lazy import NDArray, numpy as np
 from folklore.model import Draft, Filters, Memory, Sort
 
@@ -138,11 +137,8 @@ class ListingOrder:
 class Memories:
     """Memories table, for reading."""
 
-    def __init__(
-        self, database: Database, statistics: PlannerStatistics | None = None
-    ) -> None:
+    def __init__(self, database: Database) -> None:
         self._database = database
-        self.statistics = statistics or PlannerStatistics(database)
 
     async def get(
         self, namespaces: Iterable[UUID], ids: Sequence[UUID]

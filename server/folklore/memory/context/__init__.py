@@ -120,7 +120,7 @@ class MemoryContext:
         return replace(
             self,
             database=database,
-            memories=Memories(database, self.memories.statistics),
+            memories=Memories(database),
             namespaces=Namespaces(database, access.namespaces),
             known_namespaces=_namespace_cache(),
             whole=self,
@@ -133,8 +133,9 @@ class MemoryContext:
 
     @cached_property
     def changes(self) -> changes.Changes:
-        """The store of changes."""
-        return changes.Changes(self.database)
+        """The store of changes. What the views of all tokens store is counted together, and analyzed by the server."""
+        statistics = None if self.whole is None else self.whole.changes.statistics
+        return changes.Changes(self.database, statistics)
 
     @cached_property
     def embeddings(self) -> embeddings.Embeddings:

@@ -1,7 +1,7 @@
 """Import of JSON Lines: lines become checked memories, which are written in batches, each in one transaction."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -82,7 +82,6 @@ async def import_lines(
     context: RequestContext,
     lines: Lines,
     request: ImportRequest,
-    progress: Callable[[], None] = lambda: None,
 ) -> None:
     """Store the memories of these lines as import_chunks does; read them in a thread."""
 
@@ -92,16 +91,15 @@ async def import_lines(
         while chunk := await in_thread(lambda: next(source, None), "import-read"):
             yield chunk
 
-    await import_chunks(context, chunks(), request, progress)
+    await import_chunks(context, chunks(), request)
 
 
 async def import_chunks(
     context: RequestContext,
     chunks: AsyncIterator[Sequence[SourceLine]],
     request: ImportRequest,
-    progress: Callable[[], None] = lambda: None,
 ) -> None:
-    """Store the memories of these lines batch by batch, count in the report, and call `progress` after each piece.
+    """Store the memories of these lines batch by batch, and count in the report of the request.
 
     A bad line is counted and does not stop the others. An existing memory stays as it is unless the request says
     otherwise, so that an interrupted import can simply be repeated. A caller with grants is the author of everything,
@@ -135,14 +133,12 @@ async def import_chunks(
                     # the server answers other requests meanwhile
                     await asyncio.sleep(0)
             report.seconds = monotonic() - began
-            progress()
         await importer.finish()
         if report.without_vector:
             context.note_pending()
     finally:
         context.memory.changed()
         report.seconds = monotonic() - began
-        progress()
 
 
 async def _forget_removed(context: RequestContext, request: ImportRequest) -> None:
