@@ -29,7 +29,11 @@ CONNECT_SECONDS = 10.0
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
-    """Load the settings of a command, once, and configure logging: from warnings, unless --log-level says otherwise."""
+    """Return the settings of a command, loaded once, and configure logging. Raises ConfigInvalid.
+
+    `quiet` commands log warnings and errors alone, unless --log-level says otherwise. `flags` are settings by the
+    command's own options; with them, the settings are loaded anew.
+    """
     options: dict[str, Any] = ctx.find_root().obj
     # a command asks for them several times
     if flags or options.get("settings") is None:
@@ -56,7 +60,7 @@ def zone_of(ctx: click.Context) -> tzinfo:
 
 
 def call(ctx: click.Context, request: Returns[Result]) -> Result:
-    """Run one operation as with_operations does."""
+    """Return the result of one operation, as with_operations runs it. Raises FolkloreError."""
     with phase("Working"):
         return with_operations(ctx, lambda operations: operations.call(request))
 
@@ -64,7 +68,10 @@ def call(ctx: click.Context, request: Returns[Result]) -> Result:
 def with_operations(
     ctx: click.Context, work: Callable[[HttpClient], Awaitable[Value]]
 ) -> Value:
-    """Run several operations at the user's server, or at the one that --server names; without either, here."""
+    """Return what `work` returns, whose operations run at the server that --server names, else at the user's.
+
+    Without either, as with FOLKLORE_OWN, the application runs in this process. Raises FolkloreError.
+    """
     settings = settings_of(ctx)
 
     async def whole() -> Value:
@@ -100,16 +107,18 @@ def local_settings(ctx: click.Context) -> Settings:
 
 
 def local_server(ctx: click.Context, settings: Settings) -> LocalServer | None:
-    """Return the running server of this user; None with --server, with FOLKLORE_OWN, and if it cannot be started."""
+    """Return this user's server, which is started if it does not run.
+
+    None with --server, with FOLKLORE_OWN, and if it cannot be started.
+    """
     if settings.server is not None or has_own_process():
         return None
-    server = found_server(ctx, settings)
+    server = user_server(ctx, settings)
     try:
         server.connect(CONNECT_SECONDS).close()
     except OSError as error:
-        log.get_logger(__name__).warning(
-            "no_local_server", socket=server.path, reason=error.strerror or str(error)
-        )
+        reason = error.strerror or str(error)
+        logger.warning("no_local_server", socket=server.path, reason=reason)
         return None
     return server
 
@@ -119,8 +128,8 @@ def has_own_process() -> bool:
     return bool(os.environ.get("FOLKLORE_OWN")) or not hasattr(socket, "AF_UNIX")
 
 
-def found_server(ctx: click.Context, settings: Settings) -> LocalServer:
-    """Return the server of this user with the settings of a command, whether it runs or not."""
+def user_server(ctx: click.Context, settings: Settings) -> LocalServer:
+    """Return the server of this user with the settings of a command, whether it runs or not; start nothing."""
     options = ctx.find_root().obj
     return LocalServer(
         str(settings.home),

@@ -17,7 +17,7 @@ import time
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TextIO, cast
 
 from folklore.cli import screen
 from folklore.cli.main import outcome
@@ -31,11 +31,11 @@ _MODULES = (
     "cli.daily.undo",
     "cli.daily.write",
 )
-# In /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
+# Beginnings of lines in /proc/PID/status: user, groups, capabilities, and what a sandbox forbids.
 _RIGHTS = ("Uid", "Gid", "Groups", "Cap", "NoNewPrivs", "Seccomp")
 _NAME = "folklore-forks"
 _BACKLOG = 128
-_SECONDS = 5.0
+_SECONDS = 5.0  # within which a client sends its command
 
 
 def start(path: Path, log: Path) -> None:
@@ -49,8 +49,8 @@ def start(path: Path, log: Path) -> None:
     for module in _MODULES:
         import_module(f"folklore.{module}")
     path.unlink(missing_ok=True)
-    # its other end stays open for the life of this process
-    end_of_server, _open = os.pipe()
+    # the end to write to stays open in this process alone, so that the other one tells when it has ended
+    end_of_server, _ = os.pipe()
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(path))
         path.chmod(0o600)
@@ -94,29 +94,32 @@ def _serve(listening: socket.socket, end_of_server: int) -> None:
                 listening.close()
                 _carry_out(connection, rights)
     listening.close()
+    # while SIGCHLD is ignored, this returns, with an error, when the last fork has ended
     with suppress(ChildProcessError):
         os.wait()
 
 
 def _rights_of(process: int) -> object:
-    """Return all that decides what a process may do and see. Raises OSError."""
+    """Return all that decides what a process may do and see, to be compared with that of another. Raises OSError."""
     folder = Path("/proc", str(process))
-    status = [
-        line
-        for line in (folder / "status").read_text().splitlines()
-        if line.startswith(_RIGHTS)
-    ]
-    places = [
-        place.stat() for place in (folder / "root", *sorted((folder / "ns").iterdir()))
-    ]
+    lines = (folder / "status").read_text().splitlines()
+    rights = [line for line in lines if line.startswith(_RIGHTS)]
+    # the root directory and the kernel's namespaces of a process are known by their inodes
+    inodes = []
+    for file in (folder / "root", *sorted((folder / "ns").iterdir())):
+        status = file.stat()
+        inodes.append((status.st_dev, status.st_ino))
     label = b""
     with suppress(OSError):  # without a security module
         label = (folder / "attr/current").read_bytes()
-    return status, [(place.st_dev, place.st_ino) for place in places], label
+    return rights, inodes, label
 
 
 def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
-    """Carry out the command of a client with the same rights; nothing is done before the client knows this process."""
+    """Carry out the command of a client with these rights, else nothing; answer its exit code and the page to show.
+
+    Nothing is done before the client knows the id of this process.
+    """
     code = 1
     page = list[Any]()
     try:
@@ -129,7 +132,9 @@ def _carry_out(connection: socket.socket, rights: object) -> NoReturn:
             arguments = _become_client(connection)
             connection.sendall(b"%d\n" % os.getpid())
             connection.settimeout(None)
-            threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+            threading.Thread(
+                target=_end_with_client, args=(connection,), daemon=True
+            ).start()
             screen.show_page = lambda *shown: page.extend(shown)
             code = outcome(arguments)
             sys.stdout.flush()
@@ -157,26 +162,25 @@ def _become_client(connection: socket.socket) -> list[str]:
     os.environ.clear()
     os.environ.update(message["environment"])
     time.tzset()
-    sys.stdin, sys.stdout, sys.stderr = (
-        open(  # noqa: SIM115
-            number,
-            mode,
-            1 if number == 2 or os.isatty(number) else -1,
-            "utf-8",
-            errors,
-            closefd=False,
-        )
-        for number, (mode, errors) in enumerate(
-            (("r", "strict"), ("w", "replace"), ("w", "replace"))
-        )
-    )
+    sys.stdin = _text_stream(0, "r", "strict")
+    sys.stdout = _text_stream(1, "w", "replace")
+    sys.stderr = _text_stream(2, "w", "replace")
     logging.getLogger().handlers.clear()
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     return list(message["arguments"])
 
 
-def _end_with(connection: socket.socket) -> None:
+def _text_stream(number: int, mode: str, errors: str) -> TextIO:
+    """Return a stream as Python opens it at its start: buffered by lines for a person, and for errors."""
+    by_lines = number == 2 or os.isatty(number)
+    buffering = 1 if by_lines else -1
+    stream = open(number, mode, buffering, "utf-8", errors, closefd=False)  # noqa: SIM115
+    return cast("TextIO", stream)
+
+
+def _end_with_client(connection: socket.socket) -> None:
+    """End this process when the client closes the connection, on which it sends nothing more."""
     with suppress(OSError):
         connection.recv(1)
     os._exit(1)

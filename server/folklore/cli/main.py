@@ -7,6 +7,7 @@ import sys
 from collections.abc import MutableMapping
 from difflib import get_close_matches
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ _GROUPS: dict[str, dict[str, tuple[str, str]]] = {
         ),
     },
 }
-_OBJECTS = 50_000
+# New objects after which Python looks for cycles among them.
+_GARBAGE_THRESHOLD = 50_000
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _COMMANDS = {
     name: command for group in _GROUPS.values() for name, command in group.items()
@@ -127,7 +129,7 @@ class _Lazy(click.Group):
         if location is None:
             return None
         # What is imported is no garbage, and a command ends before it makes some that is worth a search.
-        gc.set_threshold(_OBJECTS)
+        gc.set_threshold(_GARBAGE_THRESHOLD)
         module = import_module(f"folklore.cli.{location[0]}")
         command = getattr(module, cmd_name, None) or getattr(module, f"{cmd_name}_")
         assert isinstance(command, click.Command)
@@ -167,11 +169,11 @@ class _Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-"):
+            message = f"No such command {name!r}."
             near = get_close_matches(name, _COMMANDS)
-            ctx.fail(
-                f"No such command {name!r}."
-                + (f" Did you mean {' or '.join(near)}?" if near else "")
-            )
+            if near:
+                message += f" Did you mean {' or '.join(near)}?"
+            ctx.fail(message)
         return super().resolve_command(ctx, args)
 
 
@@ -259,7 +261,9 @@ def _exempt_loopback(environ: MutableMapping[str, str]) -> None:
 def outcome(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors are reported on stderr. Raises only with --debug."""
     phases.show_phases(None)
-    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    options = arguments
+    if "--" in arguments:
+        options = arguments[: arguments.index("--")]
     debug = "--debug" in options
     as_json = "--json" in options
     if not as_json and "serve" not in options and screen.has_progress():
@@ -326,10 +330,8 @@ def _global_first(options: list[str]) -> list[str]:
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):
-            first += [
-                word,
-                *[value for value in [next(words, None)] if value is not None],
-            ]
+            first.append(word)
+            first += islice(words, 1)  # its value, unless that is missing
         elif word == "--utc" or word.startswith(("--server=", "--token=")):
             first.append(word)
         elif word != "--debug":
@@ -350,11 +352,15 @@ def _report(
     as_json: bool,
     exit_code: int = 1,
 ) -> int:
+    """Report an error on stderr, and return its exit code."""
     if as_json:
-        error = {"code": code, "message": message} | ({"hint": hint} if hint else {})
+        error = {"code": code, "message": message}
+        if hint:
+            error["hint"] = hint
         click.echo(json.dumps({"error": error}, ensure_ascii=False), err=True)
     else:
-        screen.print_error(f"folklore: {message}{' ' + hint if hint else ''}")
+        text = f"{message} {hint}" if hint else message
+        screen.print_error(f"folklore: {text}")
     return exit_code
 
 

@@ -55,10 +55,11 @@ _SIGNS: Mapping[str, Mapping[str, str]] = {
     "+": {"fg": "green"},
     " ": {},
 }
+# How a note names one of several questions.
 _QUESTION = re.compile(r"queries\[(\d+)\]")
-# Terms of a score in the table of an explanation, with the heads of its columns.
+# Terms of a score in the table of an explanation, and the heads of all its columns, the last of which are of these.
 _TERMS = ("rrf", "relevance", "redundancy", "confidence")
-_EXPLAINED = (
+_EXPLANATION_HEADS = (
     *("#", "score", "dense", "cosine", "keyword", "idf held"),
     *("RRF", "relevance", "repeats", "confidence"),
 )
@@ -68,7 +69,7 @@ _Numbered = tuple[int, "Recalled"]  # a result with its number in the answer
 def print_answer(
     answer: Answer, form: Format, *, zone: tzinfo, question: str | None = None
 ) -> None:
-    """Print the answer of recall, search or list.
+    """Print the answer of recall, search or list, as JSON with --json; `question` is None for a list.
 
     The results of a question are grouped by their namespaces, if these are several, with numbers in order of rank; on a
     terminal its words are highlighted.
@@ -155,7 +156,7 @@ def _print_terms(answer: Answer, question: int | None) -> None:
         parts = terms.get("parts", {}).items()
         shares = _joined((name, f"{share:.4f}") for name, share in parts)
         relevances.append(f"{number}. relevance: {shares}")
-    print_table(_EXPLAINED, rows)
+    print_table(_EXPLANATION_HEADS, rows)
     for line in relevances:
         print_line(line)
     for name, value in _of_question(answer.explain, question).items():
@@ -175,7 +176,7 @@ def _of_question(explain: Any, question: int | None) -> Mapping[str, Any]:
 
 
 def _branch_cells(ranks: Mapping[str, Any]) -> list[object]:
-    """Return rank and value in each branch."""
+    """Return rank and value in each branch, as the columns 3 to 6 of an explanation have them."""
     cells: list[object] = []
     for branch in ("dense", "keyword"):
         hit = ranks.get(branch)

@@ -21,8 +21,8 @@ from folklore.text.dates.zones import in_zone
 
 INDENT = "    "
 FIELD_WIDTH = 20
-UNBOUNDED = 10_000  # columns, to measure without the width of the terminal
-_PIPE_WIDTH = 200  # of a table that no terminal shows
+UNBOUNDED = 10_000  # columns, in place of the width of the terminal
+_PIPE_WIDTH = 200  # columns of a table that no terminal shows
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
 _CHECK_INDENT = 19
 
@@ -43,7 +43,7 @@ def wants_json() -> bool:
 
 
 def _is_set(option: str) -> bool:
-    """Return True if the present command was called with an option that each command knows."""
+    """Return True if the present command was called with `json` or `utc`, which each command knows."""
     context = click.get_current_context(silent=True)
     if context is None:
         return False
@@ -166,9 +166,9 @@ def _cell(value: object) -> str:
 
 
 def row_of(record: object, names: str, zone: tzinfo) -> dict[str, Any]:
-    """Return attributes of a record by their names in the output, `name` or `name=attribute`.
+    """Return attributes of a record by their names in the output: `names` has blanks between `name` or `name=attribute`.
 
-    Ids and sequences are as JSON has them, times in a zone, which `print_json` and `print_rows` write each in its form.
+    Ids and tuples are as JSON has them, times in a zone, which `print_json` and `print_rows` write each in its form.
     """
     row = {}
     for pair in names.split():
@@ -187,11 +187,11 @@ def _json_value(value: object, zone: tzinfo) -> object:
     return value
 
 
-def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> str:
+def time_text(moment: datetime, zone: tzinfo) -> str:
     """Return a time for people: as a distance from now, or with --utc, and beyond a year, as date and time."""
     if _is_set("utc"):
         return absolute_time(moment, zone)
-    near = distance(in_zone(moment, zone), now or datetime.now(zone))
+    near = distance(in_zone(moment, zone), datetime.now(zone))
     return near or absolute_time(moment, zone)
 
 

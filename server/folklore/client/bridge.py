@@ -1,4 +1,4 @@
-"""The bridge: messages of one client on stdio, passed on to the team's server and back.
+"""The bridge: messages of one client on stdio, passed on to a server, the user's or a team's, and back.
 
 Messages pass as they are, so that every tool, resource and prompt of the server can be used, whichever this version
 knows. While the server is away, the handshake and the lists are answered from what this package knows, so that a
@@ -34,8 +34,9 @@ _FIRST = frozenset({"initialize", "server/discover"})
 _LISTS = frozenset(
     {"tools/list", "prompts/list", "resources/list", "resources/templates/list"}
 )
-# Their results hold memories.
+# Methods whose results have memories.
 _ABOUT_MEMORIES = frozenset({"tools/call", "resources/read"})
+# Methods that only read.
 _READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
 # Tools that may be called twice: they only read, or take idempotency keys.
 REPEATABLE = frozenset(
@@ -49,8 +50,8 @@ REPEATABLE = frozenset(
     }
 )
 _AWAY_SECONDS = 5.0
-# Calls of one session that a server works on; more of them would make other sessions wait.
-_AT_ONCE = 8
+# Calls of one session that a server works on at once; more of them would make other sessions wait.
+_MOST_CALLS = 8
 # The parameter that the protocol wants repeated in a header, by method.
 _NAME_PARAMETERS = {
     "tools/call": "name",
@@ -66,36 +67,40 @@ class Code(Protocol):
     async def asked(
         self, params: Message, call: Callable[[Message], Awaitable[Message]]
     ) -> Message:
-        """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""
+        """Return the parameters of tools/call with this knowledge.
+
+        `call` sends other parameters of the same tool meanwhile, and returns its result.
+        """
 
     def asked_of_resource(self, params: Message) -> Message:
-        """Return the parameters of resources/read with it."""
+        """Return the parameters of resources/read with this knowledge."""
 
     async def answered(self, result: Message) -> Message:
-        """Return the result of a tool, or a resource, with it."""
+        """Return the result of a tool, or a resource, with this knowledge."""
 
 
 class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
-    `packaged` opens a server of this package, for the handshake and the lists while
-    the `remote` one is away. `code` returns what this machine knows of the client's working copy.
+    `open_packaged` opens the application in this process, for the handshake and the lists while the `remote` server is
+    away. `read_code` is called once, with the first message about memories, for what this machine knows of the client's
+    working copy.
     """
 
     def __init__(
         self,
         remote: Remote,
         write: Callable[[Message], None],
-        packaged: Callable[[], Awaitable[Remote]],
-        code: Callable[[], Code],
+        open_packaged: Callable[[], Awaitable[Remote]],
+        read_code: Callable[[], Code],
     ) -> None:
         self._remote = remote
-        self._read_code = code
         self._write = write
-        self._packaged = packaged
+        self._open_packaged = open_packaged
+        self._read_code = read_code
         self._session = uuid4().hex
         self._calls: dict[str | int, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(_AT_ONCE)
+        self._turns = asyncio.Semaphore(_MOST_CALLS)
         self._negotiated: str | None = None
 
     @cached_property
@@ -232,7 +237,7 @@ class Bridge:
                 log.warning(
                     "answered_from_the_package %s: %s", request["method"], error
                 )
-        packaged = await self._packaged()
+        packaged = await self._open_packaged()
         return await packaged.call(request, headers, self._write, repeatable=True)
 
     def _headers(self, request: Message, version: str | None) -> dict[str, str]:

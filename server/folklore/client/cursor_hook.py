@@ -45,7 +45,7 @@ def answered(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     if settings is None:
         return False
     # the first server creates it, and no hook can wait for that
-    if not has_database(environ, home, server.settings.splitlines()):
+    if not has_database(environ, home, server.settings_file.splitlines()):
         return True
     try:
         server.connect(SECONDS).close()

@@ -12,29 +12,36 @@ from contextlib import suppress
 from folklore.client.local_server import ABSENT, LocalServer, home_of
 from folklore.client.session_start import has_plain_settings, leading_options
 
-# What users and assistants call many times a day, without an editor.
-_DAILY = (
-    "forget",
-    "history",
-    "injected",
-    "list",
-    "log",
-    "pin",
-    "recall",
-    "relate",
-    "search",
-    "show",
-    "stale",
+# What users and assistants call many times a day.
+_COMMANDS = frozenset(
+    {
+        "forget",
+        "history",
+        "injected",
+        "list",
+        "log",
+        "pin",
+        "recall",
+        "relate",
+        "search",
+        "show",
+        "stale",
+        "status",
+        "store",
+        "undo",
+    }
 )
-_COMMANDS = frozenset((*_DAILY, "status", "store", "undo"))
 _SECONDS = 5.0  # within which a command begins, else this process carries it out itself
-_LOOK_SECONDS = 1.0
-HEAD_BYTES = 10  # the length of a message, as a decimal number
+_POLL_SECONDS = 1.0
+HEAD_BYTES = 10  # of a message, before its JSON: the length of that in bytes, as a decimal number
 client_process = 0  # in a fork, that of its client
 
 
 def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | None:
-    """Return the exit code of a command; None if it has not begun: this process must carry it out itself."""
+    """Let a fork of the user's server carry out a command, and return its exit code.
+
+    None if it has not begun: this process must carry it out itself.
+    """
     if sys.platform != "linux" or environ.get("FOLKLORE_OWN") or "--debug" in arguments:
         return None
     home = home_of(environ)
@@ -43,41 +50,46 @@ def exit_code(arguments: Sequence[str], environ: Mapping[str, str]) -> int | Non
     command, options = leading_options(arguments)
     if not _COMMANDS.issuperset(command[:1]):
         return None
+    config = options.get("config")
+    server = LocalServer(options.get("home", home), environ, config=config)
+    try:
+        for stream in (0, 1, 2):
+            os.fstat(stream)  # the connection would get the number of a closed one
+        connection = server.connect_to_forks(_SECONDS)
+    except ABSENT:
+        _start_early(server, arguments, environ)
+        return None
+    except OSError:
+        return None
+    try:
+        _send(connection, arguments, environ)
+        answer = connection.makefile("rb")
+        process = int(answer.readline())
+    except (OSError, ValueError):
+        return None  # the fork ended: this process has other rights than the server
+
+    connection.settimeout(None)
+    signal.signal(signal.SIGINT, lambda *_: os.kill(process, signal.SIGINT))
+    parent = os.getppid()
+    while not select.select([connection], [], [], _POLL_SECONDS)[0]:
+        if os.getppid() != parent:
+            return 1  # an assistant was killed, and what it started may keep our standard input open
+    return _shown(answer.read())
+
+
+def _send(
+    connection: socket.socket, arguments: Sequence[str], environ: Mapping[str, str]
+) -> None:
+    """Send a command, and the streams and the directory of this process. Raises OSError."""
     umask = os.umask(0o077)
     os.umask(umask)
     message = json.dumps(
         {"arguments": arguments, "environment": dict(environ), "umask": umask}
     ).encode()
-    config = options.get("config")
-    server = LocalServer(options.get("home", home), environ, config=config)
-    try:
-        for stream in range(3):
-            # of one that is closed, the connection would get the number
-            os.fstat(stream)
-        try:
-            connection = server.connect_to_forks(_SECONDS)
-        except ABSENT:
-            _start_early(server, arguments, environ)
-            return None
-        directory = os.open(".", os.O_PATH)
-        socket.send_fds(
-            connection, [b"%*d" % (HEAD_BYTES, len(message))], [0, 1, 2, directory]
-        )
-        connection.sendall(message)
-        answer = connection.makefile("rb")
-        process = int(answer.readline())
-    except (
-        OSError,
-        ValueError,
-    ):  # it does not run, this process has other rights, a stream is closed
-        return None
-    connection.settimeout(None)
-    signal.signal(signal.SIGINT, lambda *_: os.kill(process, signal.SIGINT))
-    parent = os.getppid()
-    while not select.select([connection], [], [], _LOOK_SECONDS)[0]:
-        if os.getppid() != parent:
-            return 1  # an assistant was killed, and what it started may keep our standard input open
-    return _shown(answer.read())
+    head = b"%*d" % (HEAD_BYTES, len(message))
+    directory = os.open(".", os.O_PATH)
+    socket.send_fds(connection, [head], [0, 1, 2, directory])
+    connection.sendall(message)
 
 
 def _start_early(

@@ -19,19 +19,22 @@ from typing import NamedTuple
 from folklore import __version__
 
 # Each request states these; the other variables of Folklore belong to the server.
-_OF_A_SESSION = frozenset(
+_SESSION_VARIABLES = frozenset(
     f"FOLKLORE_{name}"
     for name in ("AUTHOR", "HOME", "NAMESPACE", "OWN", "SERVER", "TIME_ZONE", "TOKEN")
 )
 # Settings of what listens for others; sessions and commands do not depend on them.
-_OF_HTTP = ("FOLKLORE_HTTP", "FOLKLORE_OAUTH")
-_OF_A_REPOSITORY = ("GIT_", "CLAUDE_")
+_HTTP_PREFIXES = ("FOLKLORE_HTTP", "FOLKLORE_OAUTH")
+# Of variables about the repository in which a client works.
+_REPOSITORY_PREFIXES = ("GIT_", "CLAUDE_")
 _LONGEST_PATH = 100  # of a socket: 104 bytes on macOS, 108 on Linux
-_BACKLOG = 2048
-_LONGEST_LOG = 5_000_000
+_BACKLOG = 2048  # connections that wait while a server starts
+_LONGEST_LOG = 5_000_000  # bytes
 _STUCK_SECONDS = 10.0
 _POLL_SECONDS = 0.02
+# Errors of a connection where no server listens.
 ABSENT = (FileNotFoundError, ConnectionRefusedError)
+# The end of the name of a record, which a server has locked for its whole life.
 _RECORD = ".pid"
 
 
@@ -71,34 +74,23 @@ class LocalServer:
     def __init__(
         self, home: str, environ: Mapping[str, str], **flags: str | None
     ) -> None:
-        """Find it; `flags` are settings of a command line by their names, which precede the variables in `environ`.
+        """Read the settings file, and find where the server listens; start nothing.
 
-        `settings` is the content of the settings file.
+        `flags` are settings of a command line by their names, which precede the variables in `environ`.
+        `settings_file` is the content of the file, empty without one.
         """
         settings, others = _divided(environ, flags)
         file = settings.pop("FOLKLORE_CONFIG", f"{home}/config.yaml")
         file = os.path.abspath(os.path.expanduser(file))
-        content = b""
+        self.settings_file = b""
         with suppress(OSError), open(file, "rb") as stream:
-            content = stream.read()
+            self.settings_file = stream.read()
             settings["FOLKLORE_CONFIG"] = file
-        shared = []
-        for name, value in sorted(settings.items()):
-            if name not in _OF_A_SESSION and not name.startswith(_OF_HTTP):
-                shared.append((name, value))
-        self.settings = content
-        about = (__version__, __file__, socket.gethostname(), home, shared, content)
-        text = repr(about).encode("utf-8", "surrogateescape")
-        key = hashlib.sha256(text).hexdigest()[:12]
         unset = {"FOLKLORE_SERVER": "", "FOLKLORE_NAMESPACE": ""}
         self._environment = {**others, **settings, **unset, "FOLKLORE_HOME": home}
         self.home = home
         self.log = f"{home}/logs/server.log"
-        folder = f"{home}/run"
-        if len(os.fsencode(f"{folder}/{key}.sock")) > _LONGEST_PATH:
-            # Of the user and the home: whose folder it is, is checked.
-            folder = f"/tmp/folklore-{os.getuid()}"  # noqa: S108
-        self.path = f"{folder}/{key}.sock"
+        self.path = _socket_path(home, _key(home, settings, self.settings_file))
         self._record: int | None = None
         self._is_http = False
 
@@ -141,7 +133,7 @@ class LocalServer:
             self.wait(_STUCK_SECONDS)
 
     def stop(self) -> int | None:
-        """Ask the server that runs to end when its requests are answered, and return its process id."""
+        """Ask the server that runs to end when its requests are answered; return its process id, None without one."""
         pid = self.pid()
         if pid is not None:
             with suppress(ProcessLookupError):
@@ -149,7 +141,7 @@ class LocalServer:
         return pid
 
     def wait(self, seconds: float) -> bool:
-        """Return whether no server runs, at the latest after this time."""
+        """Wait until no server runs, at most this long; return whether none does."""
         deadline = time.monotonic() + seconds
         while self.pid() is not None:
             if time.monotonic() > deadline:
@@ -169,7 +161,7 @@ class LocalServer:
         return _recorded(self.path + _RECORD)
 
     def running_at(self, port: int) -> tuple[str, Running] | None:
-        """Return the server of this home, of any settings and version, whose console has a port; and its socket."""
+        """Return the path of the socket and the server, of any settings and version, whose console has a port."""
         folder = os.path.dirname(self.path)
         with suppress(OSError):
             for name in os.listdir(folder):
@@ -228,7 +220,7 @@ class LocalServer:
         return None
 
     def age(self) -> float | None:
-        """Return the seconds since a server was started; None if none is there."""
+        """Return the seconds since the socket was bound, which is when a server was started; None without a socket."""
         with suppress(OSError):
             return time.time() - os.stat(self.path).st_mtime
         return None
@@ -321,17 +313,37 @@ class LocalServer:
             os.close(file)
 
 
+def _key(home: str, settings: Mapping[str, str], settings_file: bytes) -> str:
+    """Return what tells this server from others of the user: 12 digits that follow from version, home and settings."""
+    shared = []
+    for name, value in sorted(settings.items()):
+        if name not in _SESSION_VARIABLES and not name.startswith(_HTTP_PREFIXES):
+            shared.append((name, value))
+    about = (__version__, __file__, socket.gethostname(), home, shared, settings_file)
+    text = repr(about).encode("utf-8", "surrogateescape")
+    return hashlib.sha256(text).hexdigest()[:12]
+
+
+def _socket_path(home: str, key: str) -> str:
+    """Return the path of the socket: in the home, unless that is too long for a socket."""
+    path = f"{home}/run/{key}.sock"
+    if len(os.fsencode(path)) <= _LONGEST_PATH:
+        return path
+    # Anybody may create this folder: whose it is, is checked before each use.
+    return f"/tmp/folklore-{os.getuid()}/{key}.sock"  # noqa: S108
+
+
 def _divided(
     environ: Mapping[str, str], flags: Mapping[str, str | None]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the settings by variable, and the other variables but those of the client's repository."""
+    """Return the settings by variable, and the variables that are none, without those of the client's repository."""
     settings = {}
     others = {}
     for name, value in environ.items():
         if name.startswith("FOLKLORE_"):
             if value:
                 settings[name] = value
-        elif not name.startswith(_OF_A_REPOSITORY):
+        elif not name.startswith(_REPOSITORY_PREFIXES):
             others[name] = value
     for flag, setting in flags.items():
         if setting:

@@ -25,15 +25,19 @@ async def serve(
 ) -> None:
     """Pass messages on to the `local` server, else to that of the settings, until standard input ends.
 
-    `open_package` opens a server of this package until the end of the stack.
+    `open_package` opens the application in this process, which answers the handshake while that server is away.
     """
     url = address_of(settings, local)
     remote = Remote(url, lambda: access_of(settings), settings.home, local)
     remote.prepare()
     async with AsyncExitStack() as stack:
-        packaged = partial(open_package, stack)
-        code = partial(_code, settings)
-        await Bridge(remote, claim_stdout(), packaged, code).run()
+        bridge = Bridge(
+            remote,
+            claim_stdout(),
+            open_packaged=partial(open_package, stack),
+            read_code=partial(_code, settings),
+        )
+        await bridge.run()
 
 
 def _code(settings: SessionSettings) -> BridgedCode:

@@ -29,9 +29,10 @@ _CONNECT_SECONDS = 10.0
 _START_SECONDS = 60.0
 _POLL_SECONDS = 0.02
 # How lines of a settings file begin that say something about a session.
-_OF_A_SESSION = (b"author", b"log_format", b"namespace", b"remote", b"time_zone")
-_LONGEST_AUTHOR = 200
-_OBJECTS = 50_000
+_SESSION_SETTINGS = (b"author", b"log_format", b"namespace", b"remote", b"time_zone")
+_LONGEST_AUTHOR = 200  # characters
+# New objects after which Python looks for cycles among them.
+_GARBAGE_THRESHOLD = 50_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +53,13 @@ def served(
     environ: Mapping[str, str],
     open_package: Callable[[AsyncExitStack, Mapping[str, str]], Awaitable[Remote]],
 ) -> bool:
-    """Serve a session until its standard input ends.
+    """Serve a session until its standard input ends, and return True.
 
-    False, before anything was read, if the arguments mean something else, or the command is to do it. `open_package`
-    opens a server of this package, for the options of the arguments, until the end of the stack.
+    False, before anything was read, if the arguments mean something else, or the command line is to serve it.
+    `open_package` opens the application in this process, with the options of the arguments, until the stack is closed.
     """
     # What is imported is no garbage, and a search among it takes a tenth of the start.
-    gc.set_threshold(_OBJECTS)
+    gc.set_threshold(_GARBAGE_THRESHOLD)
     home = home_of(environ)
     command, options = leading_options(arguments)
     if home is None or command != ["serve"] or not hasattr(socket, "AF_UNIX"):
@@ -80,7 +81,7 @@ def served(
 
         from folklore.client.serving import serve
 
-        if not _has_begun(server, connection):
+        if not _wait_for_start(server, connection):
             return False
     try:
         asyncio.run(serve(settings, server, lambda stack: open_package(stack, options)))
@@ -95,8 +96,8 @@ def plain_settings(
     server: LocalServer, environ: Mapping[str, str]
 ) -> PlainSettings | None:
     """Return the settings of a session; None if the file says something about them, or they may not be valid."""
-    lines = server.settings.splitlines()
-    if any(line.startswith(_OF_A_SESSION) for line in lines):
+    lines = server.settings_file.splitlines()
+    if any(line.startswith(_SESSION_SETTINGS) for line in lines):
         return None
 
     def stated(name: str) -> str | None:
@@ -116,10 +117,11 @@ def plain_settings(
     )
 
 
-def _has_begun(server: LocalServer, connection: socket.socket) -> bool:
-    """Return whether the server has read its settings, once it has; False if it ended before, and closed this connection."""
+def _wait_for_start(server: LocalServer, connection: socket.socket) -> bool:
+    """Wait until the server has read its settings; return False if it ended before, or takes longer than a minute."""
     deadline = time.monotonic() + _START_SECONDS
     while server.running() is None:
+        # a server that ends closes the connection: there is nothing else to read
         is_closed = bool(select.select([connection], [], [], _POLL_SECONDS)[0])
         if is_closed or time.monotonic() > deadline:
             return False

@@ -35,7 +35,7 @@ def has_plain_settings(server: LocalServer, environ: Mapping[str, str]) -> bool:
     """Return whether the settings surely lead to this server, as far as is known without reading YAML."""
     if any(environ.get(name) for name in ("FOLKLORE_SERVER", "FOLKLORE_READ_ONLY")):
         return False
-    lines = server.settings.splitlines()
+    lines = server.settings_file.splitlines()
     return not any(line.startswith(_OF_ANOTHER_SERVER) for line in lines)
 
 

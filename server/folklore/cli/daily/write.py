@@ -93,25 +93,31 @@ def store(
         content = " ".join(text) or _written()
     stated = opt.fields_from(fields)
     tags = stated.pop("tags", ())
-    names = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
-    names = names[: max(MAX_TAGS - len(tags), 0)]
+    entity_tags = _entity_tags(content, tags)
     if entities:
-        tags = (*tags, *names)
-        names = []
+        tags = (*tags, *entity_tags)
+        entity_tags = []
 
     def request(ids: tuple[UUID, ...]) -> StoreRequest:
-        former = ids[0] if ids else None
-        draft = Draft(content, **stated, **options, tags=tags, supersedes=former)
+        superseded = ids[0] if ids else None
+        draft = Draft(content, **stated, **options, tags=tags, supersedes=superseded)
         return StoreRequest(memories=(draft,), namespace=namespace, single=True)
 
-    former = [] if supersedes is None else [supersedes]
+    superseded_ids = [] if supersedes is None else [supersedes]
+    # what was written in the editor is nowhere else
     with nullcontext() if text else _keeping("memory", content):
-        result = call_with_ids(ctx, former, request)
-    print_either(stored_json(result), lambda: _print_stored(result, names))
+        result = call_with_ids(ctx, superseded_ids, request)
+    print_either(stored_json(result), lambda: _print_stored(result, entity_tags))
 
 
-def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
-    """Print what was stored; `names` are tags of entities that it does not have."""
+def _entity_tags(content: str, tags: Sequence[str]) -> list[str]:
+    """Return the tags of the entities that a text names, as many as it may have besides these tags."""
+    found = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
+    return found[: max(MAX_TAGS - len(tags), 0)]
+
+
+def _print_stored(result: StoreResult, entity_tags: Sequence[str]) -> None:
+    """Print what was stored; `entity_tags` are tags of entities that it does not have."""
     for outcome in result.stored:
         known = "known already as" if outcome.status == "duplicate" else "stored"
         print_line(f"{known} {outcome.id} in {result.namespace}")
@@ -132,8 +138,9 @@ def _print_stored(result: StoreResult, names: Sequence[str]) -> None:
                 f" if both hold: folklore relate {new} relates_to {first}",
                 dim=True,
             )
-    if names:
-        print_line(f"  names {', '.join(names)}: --entities adds these tags", dim=True)
+    if entity_tags:
+        named = ", ".join(entity_tags)
+        print_line(f"  names {named}: --entities adds these tags", dim=True)
     if result.note:
         click.echo(result.note, err=True)
 
@@ -209,7 +216,10 @@ def as_text(memory: Memory) -> str:
 
 
 def edit_request(memory: Memory, text: str, namespaces: opt.Names) -> UpdateRequest:
-    """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
+    """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput.
+
+    Without any change it states the text as it is.
+    """
     former_fields, former_content = _parse_edited(as_text(memory))
     fields, content = _parse_edited(text)
     changes: dict[str, Any] = {}

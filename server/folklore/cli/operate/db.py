@@ -7,7 +7,7 @@ from itertools import chain
 import click
 
 from folklore.backup import upgrade_engine
-from folklore.cli.context import found_server, local_settings
+from folklore.cli.context import local_settings, user_server
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.doctor import check_token
 from folklore.cli.options import context_and_json
@@ -58,7 +58,7 @@ def stop(ctx: click.Context) -> None:
     """
     settings = local_settings(ctx)
     engine = _engine(settings)
-    server = found_server(ctx, settings)
+    server = user_server(ctx, settings)
     running = server.running()
     if running is None or not running.is_http:
         server.stop()

@@ -19,10 +19,10 @@ import click
 from folklore.app import App
 from folklore.cli import forkserver
 from folklore.cli.context import (
-    found_server,
     has_own_process,
     local_server,
     settings_of,
+    user_server,
 )
 from folklore.client.access import LOCAL_URL, access_of
 from folklore.client.credentials import normalised
@@ -250,4 +250,4 @@ def _place_of_user_server(ctx: click.Context, settings: Settings) -> TakenServer
         _start_forks(server)
 
     project = namespace_of_file(ctx.find_root().obj["config"])
-    return TakenServer(found_server(ctx, settings), project, prepare)
+    return TakenServer(user_server(ctx, settings), project, prepare)

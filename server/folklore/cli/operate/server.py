@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from folklore.cli.context import CONNECT_SECONDS, found_server, local_settings
+from folklore.cli.context import CONNECT_SECONDS, local_settings, user_server
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line
 from folklore.client.local_server import Running
@@ -28,7 +28,7 @@ server = click.Group(
 def status(ctx: click.Context) -> None:
     """Show whether it runs, its process, socket and log."""
     settings = local_settings(ctx)
-    server = found_server(ctx, settings)
+    server = user_server(ctx, settings)
     running = server.running()
     database = _database(settings)
     serves_http = running is not None and running.is_http
@@ -74,7 +74,7 @@ def _database(settings: Settings) -> str:
 @click.pass_context
 def stop(ctx: click.Context) -> None:
     """Stop it when the requests that run are answered. The next session or command starts it again."""
-    server = found_server(ctx, local_settings(ctx))
+    server = user_server(ctx, local_settings(ctx))
     pid = server.stop()
     if not server.wait(_STOP_SECONDS):
         hint = "`folklore server restart` kills one that does not answer."
@@ -88,7 +88,7 @@ def stop(ctx: click.Context) -> None:
 @click.pass_context
 def restart(ctx: click.Context) -> None:
     """Stop it and start it again; one that does not answer is killed."""
-    server = found_server(ctx, local_settings(ctx))
+    server = user_server(ctx, local_settings(ctx))
     running = server.running()
     if running is not None and running.is_http:
         raise Refused(
@@ -106,8 +106,6 @@ def log(ctx: click.Context) -> None:
     """Print the last lines of its log."""
     with (
         suppress(FileNotFoundError),
-        Path(found_server(ctx, local_settings(ctx)).log).open(
-            encoding="utf-8"
-        ) as lines,
+        Path(user_server(ctx, local_settings(ctx)).log).open(encoding="utf-8") as lines,
     ):
         click.echo("".join(deque(lines, _LOG_LINES)), nl=False)
