@@ -102,6 +102,7 @@ _Reader = Callable[[Path, Options], Iterable[Target]]
 def _targets(
     form: str, reader: _Reader, sources: Sequence[str], options: Options
 ) -> list[Target]:
+    """Return the targets of the one source, which is a file or a folder. Raises InvalidInput if there are none."""
     source = sources[0]
     targets = list(reader(_existing(form, source), options))
     if not targets:
@@ -115,6 +116,7 @@ def _targets(
 
 
 def _existing(form: str, source: str) -> Path:
+    """Return the path of a source; the word `git` means this directory. Raises InvalidInput."""
     path = Path(source)
     if form == "git" and source == "git" and not path.exists():
         return Path()

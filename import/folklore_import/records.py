@@ -245,7 +245,7 @@ def _service(record: dict[str, Any]) -> Iterator[Raw]:
     hash_ = fields.text("content_hash")
     type_ = valid_kind(str(record.get("memory_type") or ""))
     if type_:
-        fields.text("memory_type")
+        fields.text("memory_type")  # not named as unused
     values = {
         "id": id_of("mcp-memory-service", hash_ or content),
         "content": content,

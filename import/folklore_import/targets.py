@@ -31,30 +31,25 @@ def web_targets(sources: Sequence[str], options: Options) -> Iterator[Target]:
 
 
 def conversation_targets(path: Path, options: Options) -> Iterator[Target]:
+    """Yield one target: a user's conversations are for that user alone."""
     yield Target(path.name, options.private, conversation_lines(path.resolve()))
 
 
 def markdown_targets(path: Path, options: Options) -> Iterator[Target]:
-    base, origin = origin_of("markdown", path.resolve(), options.author)
-    pages = Pages(
-        "markdown",
-        origin,
-        page_files.folder_files(path.resolve(), base),
-        path_below(path.resolve(), base),
-    )
+    """Yield one target: the pages of a folder, or one page."""
+    real_path = path.resolve()
+    base, origin = origin_of("markdown", real_path, options.author)
+    files = page_files.folder_files(real_path, base)
+    pages = Pages("markdown", origin, files, path_below(real_path, base))
     yield page_target(path, options.project, pages)
 
 
 def page_target(
-    source: object, namespace: str | None, pages: Pages, reason: str = ""
+    source: Path | str, namespace: str | None, pages: Pages, reason: str = ""
 ) -> Target:
-    name = str(source)
-    user = known_home()
-    home = f"{user}{os.sep}"
-    if user is not None and name.startswith(home):
-        name = f"~{os.sep}{name.removeprefix(home)}"
+    """Return pages as a target, of which `source` is shown; without a namespace, `reason` says why it is left out."""
     return Target(
-        name,
+        _with_tilde(str(source)),
         namespace,
         pages.lines(),
         pages.count,
@@ -67,6 +62,15 @@ def page_target(
         reason,
         close=pages.close,
     )
+
+
+def _with_tilde(path: str) -> str:
+    """Return a path with `~` in place of the user's home."""
+    user = known_home()
+    home = f"{user}{os.sep}"
+    if user is not None and path.startswith(home):
+        return f"~{os.sep}{path.removeprefix(home)}"
+    return path
 
 
 def path_below(path: Path, base: Path) -> tuple[str, ...]:

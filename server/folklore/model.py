@@ -567,7 +567,8 @@ class Relation:
 class Revision:
     """Change of a memory: its author, its time, and the former values of the changed columns.
 
-    `revision` is the memory's number before the change.
+    `revision` is the memory's number before the change. `undoes` is that of the change which an undo takes back, 0 for
+    the store of the memory.
     """
 
     memory_id: UUID
@@ -579,6 +580,11 @@ class Revision:
     agent: str | None = None
     reason: str | None = None
     undoes: int | None = None
+
+    @property
+    def undoes_store(self) -> bool:
+        """True for a forget that took back the store of the memory."""
+        return self.undoes == 0
 
 
 @dataclass(frozen=True, slots=True)

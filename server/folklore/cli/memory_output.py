@@ -378,7 +378,7 @@ def print_revision(
 ) -> None:
     """Print a change: time, action, author, and how the changed fields differ from the values `following` it."""
     action: str = revision.action
-    if revision.undoes == 0:
+    if revision.undoes_store:
         action += " (takes back the store)"
     elif revision.undoes is not None:
         action += f" (takes back revision {revision.undoes})"

@@ -20,17 +20,17 @@ from folklore.contract.ids import id_in
 from folklore.errors import InvalidInput
 from folklore.text.arguments import entries_of, is_nothing
 
-# What people ask and say: any word may be meant.
+# Texts that people ask and say: any word may be meant, "none" too.
 _FREE = frozenset({"query", "prompt", "message", "text", "command", "drop"})
-# Of these, a text is one entry.
+# Lists of which a text is one entry, whatever it has.
 _WHOLE = frozenset({"queries", "drop"})
-# Of these, each line of a text is one.
+# Lists of which each line of a text is an entry.
 _PHRASES = frozenset({"cues"})
-# A text that names one memory may have blanks: "id: 4f1c".
+# Lists of which a text that names one memory is one entry, though it may have blanks: "id: 4f1c".
 _IDS = frozenset({"ids", "merge"})
-# Their entries may have blanks.
+# Lists whose entries may have blanks: commas alone part them.
 _WITH_BLANKS = frozenset({"paths"})
-# Without it, more would be erased.
+# Lists that count if they have no value: without `only`, more would be erased.
 _NEVER_LEFT_OUT = frozenset({"only"})
 
 
@@ -38,8 +38,8 @@ _NEVER_LEFT_OUT = frozenset({"only"})
 class _Argument:
     """An argument by its type.
 
-    `values` are the words that it may be, `parts` is the type of an object, or of the entries of a list. An object that
-    `narrows` says which memories a call forgets.
+    `values` are the words that it may be, `parts` is the type of an object, or of the entries of a list, whose fields are
+    arguments. An object that `narrows` says which memories a call forgets.
     """
 
     name: str

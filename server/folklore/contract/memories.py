@@ -70,14 +70,13 @@ def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
         [(field, reason), *_] = field_errors(error)
         return Unreadable("" if field == "arguments" else field, reason)
     if draft is value:
-        imported = None
-    else:
-        imported = next(
-            (name for name in _IMPORTED if getattr(draft, name) is not None), None
-        )
-    if imported is None:
-        return draft
-    return Unreadable(imported, "is set by the server. Only an import may state it.")
+        return draft  # made by this program, not read from what a client wrote
+    for name in _IMPORTED:
+        if getattr(draft, name) is not None:
+            return Unreadable(
+                name, "is set by the server. Only an import may state it."
+            )
+    return draft
 
 
 def _given(value: object) -> object:
@@ -94,7 +93,7 @@ NewMemory = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class RefusedMemory:
-    """A memory of a batch that was not stored: its place, the wrong field, the reason, and the code of the error."""
+    """A memory of a batch that was not stored: its index, the wrong field, the reason, and the code of the error."""
 
     index: int
     field: str
@@ -104,12 +103,11 @@ class RefusedMemory:
     @classmethod
     def of(cls, index: int, error: FolkloreError) -> RefusedMemory:
         """Read the field from the message of an error: `memories[2].kind: …` or `kind: …`."""
-        field, _, reason = (
-            error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
-        )
-        return cls(
-            index, field, f"{reason} {error.hint}" if error.hint else reason, error.code
-        )
+        message = error.message.removeprefix(f"memories[{index}]").lstrip(".")
+        field, _, reason = message.partition(": ")
+        if error.hint:
+            reason = f"{reason} {error.hint}"
+        return cls(index, field, reason, error.code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +124,7 @@ class StoreResult:
 
 
 class StoreRequest(Request, Returns[StoreResult]):
-    """Store memories in one namespace. With `single`, errors name fields without their place in `memories`.
+    """Store memories in one namespace. With `single`, errors name fields without an index in `memories`.
 
     With `client_session`, the answer to a store without cues says once in that session how to add them; the empty text
     stands for the sessions of a caller that names none.

@@ -8,9 +8,10 @@ from folklore.model import Revision
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A change of a memory, and the last revision about it: itself, its undo, the undo of that undo, and so on.
+    """A `change` of a memory, and the last `revision` about it: itself, its undo, the undo of that undo, and so on.
 
-    `change` is None for the store of the memory, which a forget can take back. `undone`: the change is not in force.
+    `change` is None for the store of the memory, which is no revision; `revision` is then the forget that took it back.
+    `undone`: the change is not in force.
     """
 
     revision: Revision
@@ -29,20 +30,22 @@ class Effect:
 
 
 def effects(revisions: Sequence[Revision]) -> list[Effect]:
-    """Return each change of a memory once, the latest effect first, of its revisions, the last first.
+    """Return each change of a memory once, with the last revision about it; in the order of these, as of `revisions`.
 
-    A move to another namespace is no change.
+    `revisions` are all of the memory, the last one first. A move to another namespace is no change.
     """
     by_number = {revision.revision: revision for revision in revisions}
-    followed: set[int] = set()
+    # Those that a later revision is about, too: an undo, and what it takes back.
+    taken_back: set[int] = set()
     found = []
     for revision in revisions:
-        if revision.revision in followed or revision.action == "move":
+        if revision.revision in taken_back or revision.action == "move":
             continue
+        # from undo to undo, each of which takes back the one before, to the change itself
         change: Revision | None = revision
         undone = False
         while change is not None and change.undoes is not None:
-            followed.add(change.undoes)
+            taken_back.add(change.undoes)
             change = by_number.get(change.undoes)
             undone = not undone
         found.append(Effect(revision, change, undone))
@@ -51,11 +54,12 @@ def effects(revisions: Sequence[Revision]) -> list[Effect]:
 
 def changes_in_force(revisions: Sequence[Revision]) -> list[Effect]:
     """Return the changes that an undo can take back, the last first; a forget that took back the store is one."""
-    return [
-        effect
-        for effect in effects(revisions)
-        if effect.revision.undoes == 0 or (effect.change and not effect.undone)
-    ]
+    found = []
+    for effect in effects(revisions):
+        is_in_force = effect.change is not None and not effect.undone
+        if is_in_force or effect.revision.undoes_store:
+            found.append(effect)
+    return found
 
 
 def last_undo(revisions: Sequence[Revision]) -> Effect | None:
@@ -67,9 +71,9 @@ def last_undo(revisions: Sequence[Revision]) -> Effect | None:
 
 
 def _changed_since(effect: Effect, revisions: Sequence[Revision]) -> bool:
-    return any(
-        revision.undoes is None
-        and revision.action != "move"
-        and revision.revision > effect.revision.revision
-        for revision in revisions
-    )
+    """Return whether a change, not an undo, followed the last revision about an effect."""
+    for revision in revisions:
+        is_change = revision.undoes is None and revision.action != "move"
+        if is_change and revision.revision > effect.revision.revision:
+            return True
+    return False

@@ -31,10 +31,10 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Choices of the user: one namespace for all, a namespace by folder of a project.
+    """Choices of the user. `namespace` is that of everything; `mapping` has namespaces by the folders of projects.
 
     `project` is the namespace of the project that the command works in. Addresses on `private_hosts` may be read.
-    `remote` is the setting.
+    `remote` is the setting, by which a project is named.
     """
 
     author: str

@@ -29,21 +29,18 @@ def json_lines(source: BinaryIO) -> Lines:
         yield SourceLine(0, error, "FILE")
         return
     if is_document:
-        yield from (
-            SourceLine(
-                number,
-                value if isinstance(value, InvalidInput) else _encoded(value),
-                place,
-            )
-            for number, value, place in records_of_document(whole)
-        )
+        for number, value, place in records_of_document(whole):
+            raw = value if isinstance(value, InvalidInput) else _encoded(value)
+            yield SourceLine(number, raw, place)
         return
-    for number, raw in raw_lines(whole):
-        values = values_of_line(raw) if _NEXT_OBJECT.search(raw) else []
-        if len(values) > 1 and all(isinstance(value, dict) for value in values):
-            yield from (SourceLine(number, _encoded(value)) for value in values)
+    for number, line in raw_lines(whole):
+        values = values_of_line(line) if _NEXT_OBJECT.search(line) else []
+        are_objects = all(isinstance(value, dict) for value in values)
+        if len(values) > 1 and are_objects:
+            for value in values:
+                yield SourceLine(number, _encoded(value))
         else:
-            yield SourceLine(number, raw)
+            yield SourceLine(number, line)
 
 
 def _encoded(value: Any) -> bytes:

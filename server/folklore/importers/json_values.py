@@ -8,7 +8,6 @@ import codecs
 import json
 import re
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from folklore.contract.lines import LINE_BYTES
@@ -28,27 +27,19 @@ _NOT_SPACE = re.compile(r"[^\s,]")
 _BROKEN = re.compile("[\udc80-\udcff]")
 _HINT = "Export it again, or leave it out."
 _decode = json.JSONDecoder().raw_decode
+# In place of a value of which more is to be read.
+_INCOMPLETE = object()
 
 
 class JsonRecord(NamedTuple):
-    """A record of a file, or why it is none, with its line, or its number in a document."""
+    """A record of a file, or as an InvalidInput why it is none, with its line, or its number in a document.
+
+    `place` names it in messages, empty for a line.
+    """
 
     number: int
     value: Any
     place: str = ""
-
-
-def json_records(
-    source: BinaryIO, records_of: Callable[[Any], list[Any]] | None = None
-) -> Iterator[JsonRecord]:
-    """Yield the records of a file: of its lines, or of a document, of which `records_of` returns them."""
-    records_of = records_of or listed
-    try:
-        is_document, whole = is_one_document(unpacked(source))
-        reader = records_of_document if is_document else _of_lines
-        yield from reader(whole, records_of)
-    except InvalidInput as error:
-        yield JsonRecord(0, error, "FILE")
 
 
 def raw_lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
@@ -62,25 +53,39 @@ def raw_lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
 
 
 def listed(value: Any, names: tuple[str, ...] = LISTS) -> list[Any]:
-    """Return the records of a document, or the document itself if it has no list of them."""
+    """Return the records in the lists of these names, in a document or its object `data`; a list itself as it is.
+
+    Another value, and a document without such a list, is one record.
+    """
+    if isinstance(value, list):
+        return value
     if not isinstance(value, dict):
-        if isinstance(value, list):
-            return value
         return [value]
+    documents = [value]
     data = value.get("data")
     if isinstance(data, dict):
-        documents = [value, data]
-    else:
-        documents = [value]
-    lists = [
-        document[name]
-        for document in documents
-        for name in names
-        if isinstance(document.get(name), list)
-    ]
-    if lists:
-        return list(chain.from_iterable(lists))
-    return [value]
+        documents.append(data)
+    has_list = False
+    records: list[Any] = []
+    for document in documents:
+        for name in names:
+            entries = document.get(name)
+            if isinstance(entries, list):
+                has_list = True
+                records += entries
+    return records if has_list else [value]
+
+
+def json_records(
+    source: BinaryIO, records_of: Callable[[Any], list[Any]] = listed
+) -> Iterator[JsonRecord]:
+    """Yield the records of a file: of its lines, or of a document; `records_of` returns those of a value in either."""
+    try:
+        is_document, whole = is_one_document(unpacked(source))
+        reader = records_of_document if is_document else _of_lines
+        yield from reader(whole, records_of)
+    except InvalidInput as error:
+        yield JsonRecord(0, error, "FILE")
 
 
 def records_of_document(
@@ -141,13 +146,15 @@ def is_one_document(source: BinaryIO) -> tuple[bool, BinaryIO]:
     starts: list[bytes] = []
     for _, raw in raw_lines(source):
         read.append(raw)
-        starts += [raw.lstrip(b"\xef\xbb\xbf \t\r\n")] if raw.strip() else []
+        if raw.strip():
+            starts.append(raw.lstrip(b"\xef\xbb\xbf \t\r\n"))
         if len(starts) == 2 or len(raw) > LINE_BYTES:
             break
     return _begins_document(starts), rejoined(b"".join(read), source)
 
 
 def _begins_document(starts: list[bytes]) -> bool:
+    """Return whether a file is a document, by its first two lines that are not blank."""
     first = starts[0] if starts else b""
     if first[:1] != b"{":
         return first[:1] == b"["
@@ -223,11 +230,13 @@ class JsonValues:
             if first == "[" and not listed:
                 self._at += 1
                 listed = True
-            elif value := self._value():
-                yield from value
-                listed = True
-            else:
+                continue
+            value = self._value()
+            if value is _INCOMPLETE:
                 self._read()
+            else:
+                yield value
+                listed = True
 
     def _first(self) -> str:
         """Return the next character that begins or ends a value, empty if none was read yet."""
@@ -235,8 +244,8 @@ class JsonValues:
         self._at = len(self._text) if match is None else match.start()
         return self._text[self._at : self._at + 1]
 
-    def _value(self) -> tuple[Any, ...]:
-        """Return the next value, nothing if the text may end within it."""
+    def _value(self) -> Any:
+        """Return the next value; _INCOMPLETE if the text may end within it."""
         start = self._at
         length = len(self._text)
         try:
@@ -249,19 +258,18 @@ class JsonValues:
             if self._at_end or not _is_cut(error, length):
                 problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
                 raise InvalidInput("FILE", problem, hint=_HINT) from None
-            return ()
+            return _INCOMPLETE
         # A number may go on in the next piece, after `.` or `e+`.
-        if not (
-            self._at_end or isinstance(value, dict | list | str) or end + 2 < length
-        ):
-            return ()
+        is_closed = isinstance(value, dict | list | str) or end + 2 < length
+        if not (is_closed or self._at_end):
+            return _INCOMPLETE
         self._at = end
-        broken = _BROKEN.search(self._text, start, end)
-        return (
-            InvalidInput(self._noun, "is not UTF-8.", hint=_HINT) if broken else value,
-        )
+        if _BROKEN.search(self._text, start, end):
+            return InvalidInput(self._noun, "is not UTF-8.", hint=_HINT)
+        return value
 
     def _read(self) -> None:
+        """Read another piece, as long as the text that is not used yet. Raises InvalidInput for a value too long."""
         text = self._text[self._at :]
         if self._most is not None and len(text) > self._most:
             problem = f"has a {self._noun} of more than {self._most:,} characters, or is not JSON."

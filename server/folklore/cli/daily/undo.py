@@ -119,7 +119,7 @@ async def _undo_all(operations: Operations, undos: Sequence[UndoRequest]) -> Non
 
 def _print_undone(undone: Undone, *, redo: bool) -> None:
     revision = undone.revision
-    action = "store" if redo and revision.undoes == 0 else revision.action
+    action = "store" if redo and revision.undoes_store else revision.action
     verb = "redone" if redo else "undone"
     print_line(f"{verb}: {action} of {undone.memory.id}, by {revision.author}")
     for id_ in undone.superseded:
