@@ -129,7 +129,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "secrets.values.is_sample_token": values.is_sample_token,
     "secrets.values.is_token": lambda it: values.is_token(it, stated=True, qualified=True),
     "secrets.values.kinds_of_characters": values.kinds_of_characters,
-    "query.snippet.fact": lambda it: snippet.whole_sentences(it, ASKED, 240),
+    "query.snippet.whole_sentences": lambda it: snippet.whole_sentences(it, ASKED, 240),
     "query.snippet.line": lambda it: snippet.line(it, ASKED, 400),
     "query.snippet.snippet": lambda it: snippet.snippet(it, ASKED, 400),
     "hooks.statements.statements": lambda it: list(statements.statements(it)),
