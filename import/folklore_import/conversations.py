@@ -42,13 +42,15 @@ _HINT = "Export it again, or leave it out."
 _CITATIONS = re.compile(
     "\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】"
 )
+# The types of content that a person writes or reads in ChatGPT. Others are thoughts, calls of tools, and settings.
+_VISIBLE_TYPES = ("text", "multimodal_text", None)
 _SENTENCE_END = re.compile(r"(?<=[.!?\uff1f\u061f\u3002])\s|\n")
 # Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
 _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 
 
 class _Turn(NamedTuple):
-    """A message: its id, its text, its time, its author if that is a model, and the names of its parts that are left out."""
+    """A message of a person, or of a `model`: its id, its text, its time, and the names of its parts that are left out."""
 
     id: str
     text: str
@@ -57,7 +59,7 @@ class _Turn(NamedTuple):
     left_out: tuple[str, ...] = ()
 
 
-# A message that is left out, by the reason.
+# A message; of one that is left out, the reason.
 _Message = _Turn | str
 
 
@@ -97,9 +99,10 @@ def is_conversations(path: Path) -> bool:
             head = file.read(_CHUNK)
     except (OSError, BadZipFile):
         return False
-    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{") and (
-        b'"chat_messages"' in head or (b'"mapping"' in head and b'"parent"' in head)
-    )
+    is_json = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{")
+    is_of_claude = b'"chat_messages"' in head
+    is_of_chatgpt = b'"mapping"' in head and b'"parent"' in head
+    return is_json and (is_of_claude or is_of_chatgpt)
 
 
 def conversation_lines(path: Path) -> Lines:
@@ -110,12 +113,11 @@ def conversation_lines(path: Path) -> Lines:
             number += 1
             yield SourceLine(number, skipped_line(f"file {name}"), name)
         for name, source in _sources(path):
-            for place, value in enumerate(
-                JsonValues(source, "conversation", _CONVERSATION_CHARACTERS), start=1
-            ):
+            values = JsonValues(source, "conversation", _CONVERSATION_CHARACTERS)
+            for count, value in enumerate(values, start=1):
                 for raw in _lines_of(value):
                     number += 1
-                    yield SourceLine(number, raw, f"{name}, conversation {place:,}")
+                    yield SourceLine(number, raw, f"{name}, conversation {count:,}")
     except _UNREADABLE as error:
         raise InvalidInput(
             "FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT
@@ -241,23 +243,23 @@ def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
     ]
     messages = _claude_branch(every, conversation.get("current_leaf_message_uuid"))
     yield from repeat("turn of another branch", len(every) - len(messages))
-    for place, message in enumerate(messages):
-        if message.get("sender") not in ("human", "assistant"):
-            yield "message of the system or a tool"
-        elif text := _claude_text(message).strip():
-            if _is_text(message, "uuid"):
-                id_ = message["uuid"]
-            else:
-                id_ = str(place)
-            yield _Turn(
-                id_,
-                text,
-                message.get("created_at"),
-                "Claude" if message["sender"] == "assistant" else None,
-                tuple(name for name in ("attachments", "files") if message.get(name)),
-            )
-        else:
-            yield "turn without text"
+    for index, message in enumerate(messages):
+        yield _claude_message(index, message)
+
+
+def _claude_message(index: int, message: Mapping[str, Any]) -> _Message:
+    """Return a message of Claude's export, by its index in the conversation if it has no id."""
+    sender = message.get("sender")
+    if sender not in ("human", "assistant"):
+        return "message of the system or a tool"
+
+    text = _claude_text(message).strip()
+    if not text:
+        return "turn without text"
+    id_ = message["uuid"] if _is_text(message, "uuid") else str(index)
+    model = "Claude" if sender == "assistant" else None
+    left_out = [name for name in ("attachments", "files") if message.get(name)]
+    return _Turn(id_, text, message.get("created_at"), model, tuple(left_out))
 
 
 def _claude_branch(
@@ -270,9 +272,10 @@ def _claude_branch(
     parents = {
         id_: message.get("parent_message_uuid") for id_, message in by_id.items()
     }
-    if not any(
+    names_parents = any(
         isinstance(parent, str) and parent in by_id for parent in parents.values()
-    ):
+    )
+    if not names_parents:
         return messages
     return [by_id[id_] for id_ in _branch(parents, leaf)]
 
@@ -362,35 +365,35 @@ def _chatgpt_text(content: Mapping[str, Any]) -> str:
     )
 
 
-# The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
-_VISIBLE_TYPES = ("text", "multimodal_text", None)
-
-
 def _branch(parents: dict[str, Any], leaf: object) -> list[str]:
-    """Return the ids from the root to `leaf`, or to the last one. A circle ends where it would begin again."""
+    """Return the ids from the root to `leaf`; without such an id, to the last one of `parents`, by id.
+
+    A circle ends where it would begin again.
+    """
+    id_: Any = leaf
+    if not isinstance(leaf, str) or leaf not in parents:
+        id_ = next(reversed(parents), None)
     path: dict[str, None] = {}
-    last = (
-        leaf
-        if isinstance(leaf, str) and leaf in parents
-        else next(reversed(parents), None)
-    )
-    while isinstance(last, str) and last in parents and last not in path:
-        path[last] = None
-        last = parents[last]
+    while isinstance(id_, str) and id_ in parents and id_ not in path:
+        path[id_] = None
+        id_ = parents[id_]
     return list(reversed(path))
 
 
-def _time(value: object) -> str | None:
+def _time(value: Any) -> str | None:
     """Return a time of either export (ISO 8601, or seconds since 1970), None for anything else."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if is_number and value > 0:
             return datetime.fromtimestamp(value, UTC).isoformat()
-        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+        if not isinstance(value, str):
+            return None
+        time = datetime.fromisoformat(value)
     except (ValueError, OverflowError, OSError):
         return None
-    if time is None:
-        return None
-    return (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+    if time.tzinfo is None:
+        time = time.replace(tzinfo=UTC)
+    return time.isoformat()
 
 
 def _is_text(record: Mapping[str, Any], name: str) -> bool:

@@ -44,12 +44,12 @@ _CLAUDE_KINDS = {
     "project": "semantic",
     "reference": "note",
 }
-# The fields of front matter that give a field of a memory, the first that can be used.
-_SOURCES = {"kind": ("kind", "type"), "occurred_at": ("date", "created")}
+# The fields of front matter that give the kind and the time of a memory: the first that can be used.
+_KIND_FIELDS = ("kind", "type")
+_TIME_FIELDS = ("date", "created")
 # Conditions of rules: the files that they apply to.
 _CONDITIONS = ("globs", "alwaysApply", "applyTo", "paths")
-# Other texts that are used, and the kind of a page that names none, by format.
-_PLAIN = {"claude-memory": ("name",)}
+# The kind of a page that names none, by format.
 _KINDS = {"rules": "procedural", "decisions": "decision"}
 _MOST_TAGS = 64
 _TAG_CHARACTERS = 100
@@ -243,13 +243,18 @@ def _only_links(text: str, folder: Path) -> bool:
 
 
 def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
-    """Return the fields that all lines of a page have, with the unused front matter among them."""
+    """Return the fields that all lines of a page have.
+
+    With them True by the name of each field of the front matter that nothing uses, which the report counts.
+    """
     front = page.front
-    texts = ("title", "description", *_PLAIN.get(form, ()))
-    used = {name for name in texts if isinstance(front.get(name), str)}
-    kind, kind_name = _first_of(front, _SOURCES["kind"], lambda text: _kind(text, form))
-    time, time_name = _first_of(front, _SOURCES["occurred_at"], _time)
-    used |= {kind_name, time_name}
+    text_fields = ["title", "description"]
+    if form == "claude-memory":
+        text_fields.append("name")
+    used = {name for name in text_fields if isinstance(front.get(name), str)}
+    kind, kind_field = _first_of(front, _KIND_FIELDS, lambda text: _kind(text, form))
+    time, time_field = _first_of(front, _TIME_FIELDS, _time)
+    used |= {kind_field, time_field}
     tags, all_tags_fit = _tags(front.get("tags"))
     if all_tags_fit:
         used.add("tags")
@@ -285,7 +290,7 @@ def _conditions(front: dict[str, Any]) -> dict[str, str | bool | list[str]]:
 def _first_of(
     front: dict[str, Any], names: Iterable[str], read: Callable[[str], str | None]
 ) -> tuple[str | None, str]:
-    """Return the first value of these fields that can be used, and its name; empty names for none."""
+    """Return the first value of these fields that can be used, and the field's name; None and an empty name without one."""
     for name in names:
         value = read(_text(front.get(name)))
         if value is not None:

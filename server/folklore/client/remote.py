@@ -1,4 +1,4 @@
-"""The team's server as the bridge calls it: one POST for each message, with deadlines, retries and errors in words.
+"""A server, the user's or a team's, as the bridge calls it: a POST for each message, deadlines, retries, errors in words.
 
 No call waits longer than five seconds for a server that is away. While the server runs, a call may take as long as it
 needs: the server is asked for a sign of life on another connection.
@@ -28,10 +28,10 @@ from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 Message = dict[str, Any]
 Notify = Callable[[Message], None]
 
-_PAUSES = (0.05, 0.1, 0.2, 0.4)
-# The server sends at least a ping every 15 seconds once a call has begun.
-_READ = 40.0
-_DRAINED = 1.0
+_PAUSE_SECONDS = (0.05, 0.1, 0.2, 0.4)
+# Of silence: the server sends at least a ping every 15 seconds once a call has begun.
+_READ_SECONDS = 40.0
+_DRAIN_SECONDS = 1.0
 _HEADERS = {
     "content-type": "application/json",
     "accept": "application/json, text/event-stream",
@@ -123,7 +123,7 @@ class Remote:
         """
         patience = patience if self._local is None else _LOCAL
         began = time.monotonic()
-        pauses = iter(_PAUSES)
+        pauses = iter(_PAUSE_SECONDS)
         access = await self._ready(began, patience)
         while True:
             try:
@@ -135,7 +135,7 @@ class Remote:
                     with suppress(OSError):
                         await asyncio.to_thread(self._local.replace_stuck)
                     began = time.monotonic()
-                pause = next(pauses, _PAUSES[-1])
+                pause = next(pauses, _PAUSE_SECONDS[-1])
                 # If it was away already, the caller has waited before.
                 may_repeat = self._away_since is None and (repeatable or not lost.sent)
                 if may_repeat and time.monotonic() + pause < began + patience.retries:
@@ -237,13 +237,13 @@ class Remote:
                     answered(Response(response.status, event))
                     # else the response owns it: it is the last of its connection
                     if connection.sock is not None:
-                        connection.sock.settimeout(_DRAINED)
+                        connection.sock.settimeout(_DRAIN_SECONDS)
 
         return Exchange(
             self._connections,
             work,
             connect_seconds=connect_seconds,
-            read_seconds=_READ,
+            read_seconds=_READ_SECONDS,
         )
 
     async def _is_alive(self, seconds: float) -> bool:

@@ -40,7 +40,7 @@ def here(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
         {"src/ferry.py": "noon\n", "src/crane.py": "red\n", "guide/gate.md": "dawn\n"}
     )
     monkeypatch.chdir(repository.root)
-    monkeypatch.setattr(working_copy, "_SECONDS", 20.0)
+    monkeypatch.setattr(working_copy, "_ANSWER_SECONDS", 20.0)
     return repository
 
 

@@ -30,7 +30,7 @@ CODE = {
 @pytest.fixture(autouse=True)
 def patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give git more time than an answer would: a test machine may be busy."""
-    monkeypatch.setattr(module, "_SECONDS", 20.0)
+    monkeypatch.setattr(module, "_ANSWER_SECONDS", 20.0)
 
 
 @pytest.fixture
@@ -554,14 +554,14 @@ async def test_an_answer_does_not_wait_for_a_slow_git_whose_marks_a_later_one_ha
     copy = copy_of(repository)
     assert copy.found
     slow = slowed(tmp_path, monkeypatch)
-    monkeypatch.setattr(module, "_SECONDS", 0.2)
+    monkeypatch.setattr(module, "_ANSWER_SECONDS", 0.2)
     monkeypatch.setattr(WorkingCopy.stale, "__kwdefaults__", {"seconds": STUCK})
 
     assert await copy.marks([anchor]) == [()]
     assert await copy.marks([anchor]) == [()], "and asks no second one meanwhile"
     (slow / "released").touch()
 
-    monkeypatch.setattr(module, "_SECONDS", 20.0)
+    monkeypatch.setattr(module, "_ANSWER_SECONDS", 20.0)
     async with asyncio.timeout(STUCK):
         while not (await copy.marks([anchor]))[0]:
             await asyncio.sleep(0.1)

@@ -37,7 +37,7 @@ from folklore.contract.review import Event, LogRequest
 from folklore.contract.undoing import Effect, changes_in_force, effects
 from folklore.errors import Conflict, InvalidInput, NotFound
 
-# Of one moment, the write that the others follow from: a store may supersede, a forget restores.
+# Of the writes of one moment, the others follow from the first of these: a store may supersede, a forget restores.
 _ORDER = ("undo", "store", "merge", "forget", "update", "retag", "supersede")
 _OWN_WRITES = 200  # the latest ones, in which the change is looked for
 
@@ -203,7 +203,8 @@ async def _write_in_force(writes: AsyncIterator[tuple[Event, list[History]]]) ->
         action = None
         current = []
         for history in histories:
-            if done := _in_force(history, entry):
+            done = _in_force(history, entry)
+            if done:
                 action = action or done
                 current.append(history.memory)
         if action:
@@ -228,7 +229,7 @@ def _in_force(history: History, entry: Event) -> str | None:
     else:
         for effect in changes:
             last = effect.revision
-            if last.changed_at == entry.at and last.undoes != 0:
+            if last.changed_at == entry.at and not last.undoes_store:
                 action = effect.cause.action
     if action is None:
         return None
@@ -249,9 +250,11 @@ async def _undone_write(writes: AsyncIterator[tuple[Event, list[History]]]) -> E
     write: Event | None = None
     async for entry, history, effect in _undos(writes):
         if effect.change is None:
-            action, at = "store", history.memory.created_at
+            action = "store"
+            at = history.memory.created_at
         else:
-            action, at = effect.change.action, effect.change.changed_at
+            action = effect.change.action
+            at = effect.change.changed_at
         if action not in _ORDER:
             continue
         if write is not None and at != write.at:
@@ -273,18 +276,22 @@ async def _undos(
     redone_at: datetime | None = None
     async for entry, histories in writes:
         for history in histories:
-            revision = next(
-                (item for item in history.revisions if item.changed_at == entry.at),
-                None,
-            )
-            if revision is None and history.memory.created_at != entry.at:
+            written = [
+                revision
+                for revision in history.revisions
+                if revision.changed_at == entry.at
+            ]
+            if not written and history.memory.created_at != entry.at:
                 continue
-            if revision is None or revision.undoes is None:
+            if not written or written[0].undoes is None:
                 if entry.at == redone_at:
                     continue  # what taking back an undo superseded or restored belongs to it
-                return
+                return  # a store, or a change
+
             for effect in effects(history.revisions):
-                if effect.revision == revision and effect.undone:
+                if effect.revision != written[0]:
+                    continue
+                if effect.undone:
                     yield entry, history, effect
-                elif effect.revision == revision:
-                    redone_at = entry.at
+                else:
+                    redone_at = entry.at  # a redo

@@ -58,7 +58,8 @@ class GitFailed(Exception):
 class Change:
     """Change of one file by a commit, against its first parent: ids of the contents before and after.
 
-    `kind` is git's letter: A added, M modified, D deleted, R renamed to `to`.
+    `kind` is git's letter: A added, M modified, D deleted, R renamed to `to`. `at` is the time of the commit in seconds
+    since 1970.
     """
 
     commit: str
@@ -126,18 +127,18 @@ class Git:
         paths: Sequence[str],
         *,
         since: int | None = None,
-        but: str = "",
+        without: str = "",
     ) -> list[Change]:
         """Return the changes of these paths, and of what is below them, the last one first.
 
         From the commit `head` along first parents, so that each is dated when it arrived there; only those from the
-        time `since` on, and not those that the commit `but` has. Raises GitFailed.
+        time `since` on (seconds since 1970), and not those that the commit `without` has. Raises GitFailed.
         """
         arguments = [*_CHANGES, "--no-renames", head]
         if since is not None:
             arguments.append(f"--since={since}")
-        if but:
-            arguments.append(f"^{but}")
+        if without:
+            arguments.append(f"^{without}")
         return list(_read_changes(self._run(*arguments, "--", *paths)))
 
     def commits(self, most: int) -> list[Commit]:

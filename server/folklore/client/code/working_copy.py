@@ -29,15 +29,16 @@ from folklore.stale import Stale
 from folklore.text.names import former, key
 from folklore.text.paths import ROOT, is_inside, plain_path
 
-# Seconds that one answer waits for git; what comes later is known to the next answers.
-_SECONDS = 0.5
-# Seconds that git has for what the answers of this process show, and those after a failure in which it is not asked.
-_LONGER = 10.0
-_PAUSE = 600.0
+# What one answer waits for git; what comes later is known to the next answers.
+_ANSWER_SECONDS = 0.5
+# What git may take for what the answers of this process show, and how long after a failure it is not asked.
+_GIT_SECONDS = 10.0
+_PAUSE_SECONDS = 600.0
 _LARGEST = 16 * 1024 * 1024  # bytes of a file that is hashed
-_ROUNDS = 4
-_CACHED = 4_096
-_NONE = ("", "")
+_ROUNDS = 4  # in which the history is read for the files of an answer
+_CACHED = 4_096  # comparisons
+# Id and type of an object that the repository does not have.
+_UNKNOWN = ("", "")
 # A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
 _REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
 
@@ -62,13 +63,13 @@ class Tied:
 class _Suspect:
     """A file that may have changed, or is `is_missing`. `content` is the id of the content that the memory is about.
 
-    `commit` is the memory's, if this repository has it, and `clean` is True if it has that content; both texts may be
-    empty. `at` is the memory's time.
+    `commit` is the memory's, if this repository has it, and `is_committed` is True if the content is the file's in it;
+    both texts may be empty. `at` is the memory's time, in seconds since 1970.
     """
 
     path: str
     content: str
-    clean: bool
+    is_committed: bool
     is_missing: bool
     commit: str
     at: int
@@ -104,6 +105,7 @@ class WorkingCopy:
         self._namespace = namespace
         self._paused = 0.0
         self._late: asyncio.Future[list[tuple[Stale, ...]]] | None = None
+        # the present commit, and what was found out at it
         self._known: tuple[str, dict[_Suspect, Stale | None]] = ("", {})
 
     @cached_property
@@ -133,7 +135,7 @@ class WorkingCopy:
         return key(namespace.strip()) in (key(project), former(project))
 
     def top(self, folder: str) -> str:
-        """Return the root as the caller names it, for a folder in this working copy; another folder as it is."""
+        """Return the path of the root as the caller names it, for a folder in it; another folder as it is."""
         path = Path(folder)
         if self._repository is None or not path.is_absolute():
             return folder
@@ -173,7 +175,7 @@ class WorkingCopy:
             return tied
         root = self._repository.root
         try:
-            objects = _Objects(root, Git(root, monotonic() + 4 * _SECONDS), tied)
+            objects = _Objects(root, Git(root, monotonic() + 4 * _ANSWER_SECONDS), tied)
         except GitFailed:
             return tied
         return [_anchored(code, objects) for code in tied]
@@ -193,19 +195,19 @@ class WorkingCopy:
                 return self.stale(anchors)
             except (GitFailed, OSError, ValueError):
                 # an answer does not fail by its marks
-                self._paused = monotonic() + _PAUSE
+                self._paused = monotonic() + _PAUSE_SECONDS
                 return none
 
         # a command that has its answer does not wait for it
         comparison = in_thread(compared, "folklore-stale")
-        done, _ = await asyncio.wait({comparison}, timeout=_SECONDS)
+        done, _ = await asyncio.wait({comparison}, timeout=_ANSWER_SECONDS)
         if done:
             return comparison.result()
         self._late = comparison
         return none
 
     def stale(
-        self, anchors: Sequence[Anchor], *, seconds: float = _LONGER
+        self, anchors: Sequence[Anchor], *, seconds: float = _GIT_SECONDS
     ) -> list[tuple[Stale, ...]]:
         """Return for each memory its files that changed or vanished since, those that vanished first.
 
@@ -233,7 +235,10 @@ class WorkingCopy:
     def _compared(
         self, git: Git, objects: _Objects, suspects: Set[_Suspect]
     ) -> Mapping[_Suspect, Stale | None]:
-        """Find the change of each file in the history, and where those that vanished were moved to; remember them."""
+        """Return the mark of each file, None for one that did not change, by the history; remember them.
+
+        Raises GitFailed.
+        """
         head = objects.head
         root = objects.root
         known_head, cache = self._known
@@ -279,11 +284,11 @@ class _Objects:
 
     def commit(self, revision: str) -> str:
         """Return the id of a commit, empty for an unknown one."""
-        return self._objects.get(f"{revision}^{{commit}}", _NONE)[0]
+        return self._objects.get(f"{revision}^{{commit}}", _UNKNOWN)[0]
 
     def file(self, revision: str, path: str) -> tuple[str, str]:
         """Return id and type of a file or a folder, both empty for an unknown one."""
-        return self._objects.get(f"{revision}:{path}", _NONE)
+        return self._objects.get(f"{revision}:{path}", _UNKNOWN)
 
     def content(self, revision: str, path: str) -> str:
         """Return the id of a file at a commit, else as it is now; empty for a folder and an unknown file."""
@@ -339,26 +344,27 @@ def _suspects(anchor: Anchor, objects: _Objects) -> list[_Suspect]:
         else:
             differs = not _exists(objects.root, path)
         if differs:
-            clean = content == committed != ""
-            suspects.append(_Suspect(path, content, clean, not now, commit, at))
+            is_committed = committed != "" and content == committed
+            suspect = _Suspect(path, content, is_committed, not now, commit, at)
+            suspects.append(suspect)
     return suspects
 
 
 def _departures(
     git: Git, head: str, suspects: Set[_Suspect]
 ) -> dict[_Suspect, Change | None]:
-    """Return the change of each file in the history, if there is any."""
+    """Return the change of each file in the history since its memory; None where there is none."""
     timed = {suspect for suspect in suspects if not suspect.commit}
     departures = _departures_since(git, head, timed) if timed else {}
     # In a history without branches, the changes since the commit of the oldest memory answer all in one round.
-    for rounds in reversed(range(_ROUNDS)):
+    for rounds_left in reversed(range(_ROUNDS)):
         undated = suspects - departures.keys()
         if not undated:
             break
         oldest = min(undated, key=lambda suspect: suspect.at).commit
-        history = git.changes(head, _paths(undated), but=oldest)
+        history = git.changes(head, _paths(undated), without=oldest)
         for suspect in undated:
-            whole = suspect.commit == oldest or not rounds
+            whole = suspect.commit == oldest or rounds_left == 0
             change = _departure(suspect, history, whole=whole)
             if change is not None or whole:
                 departures[suspect] = change
@@ -368,7 +374,7 @@ def _departures(
 def _departures_since(
     git: Git, head: str, suspects: Set[_Suspect]
 ) -> dict[_Suspect, Change | None]:
-    """Return the change of each file since the time of its memory."""
+    """Return the change of each file since the time of its memory, whose commit is not known; None where there is none."""
     since = min(suspect.at for suspect in suspects)
     history = git.changes(head, _paths(suspects), since=since)
     return {suspect: _departure(suspect, history, whole=True) for suspect in suspects}
@@ -387,7 +393,7 @@ def _departure(
     since = changes if suspect.commit else later
     if suspect.is_missing:
         removals = [change for change in since if change.kind == "D"]
-        if removals and (whole or suspect.clean):
+        if removals and (whole or suspect.is_committed):
             return removals[0]
         return None
     for change in changes:
