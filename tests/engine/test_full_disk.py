@@ -21,6 +21,7 @@ from folklore.engine import Engine
 from folklore.errors import FolkloreError, Unavailable
 from folklore.contract.memories import StoreRequest
 from folklore.model import Draft
+from tests.doors import own_service
 
 home = Path(sys.argv[1])
 settings = Settings(

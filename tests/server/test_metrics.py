@@ -356,7 +356,7 @@ async def test_each_worker_returns_the_numbers_of_all(
 
     async with AsyncExitStack() as stack:
         first = await stack.enter_async_context(on_http(worker("first"), alone=True))
-        second = await stack.enter_async_context(on_http(worker("second")))
+        second = await stack.enter_async_context(on_http(worker("second"), alone=True))
         client = await stack.enter_async_context(httpx.AsyncClient(base_url=second.url))
         await asked(first, "memory_store", content="Terns cross the world.")
         await asked(first, "memory_recall", query="Who crosses the world?")
