@@ -176,7 +176,7 @@ def _program(name: str) -> str:
 
 @pytest.fixture(scope="module", name="command")
 def the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The command of an environment in which the wheel is installed; what it depends on is that of this one."""
+    """The command of an environment with the wheels of Folklore and its importers; what they depend on is that of this one."""
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     environment = {
@@ -190,6 +190,7 @@ def the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "--wheel-dir",
         str(folder),
         str(ROOT),
+        str(ROOT / "import"),
     ]
     subprocess.run(build, check=True, env=environment)
     subprocess.run(
@@ -197,9 +198,9 @@ def the_wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=True,
     )
     python = folder / "venv" / "bin" / "python"
-    [wheel] = folder.glob("*.whl")
+    wheels = [str(wheel) for wheel in folder.glob("*.whl")]
     subprocess.run(
-        [*pip, "--python", str(python), "install", "--no-deps", str(wheel)],
+        [*pip, "--python", str(python), "install", "--no-deps", *wheels],
         check=True,
         env=environment,
     )

@@ -143,6 +143,25 @@ async def test_another_package_is_found_by_its_entry_point(
     assert "diary" in without_importers(folklore, packages, "import", "--help").out
 
 
+def test_an_importer_whose_module_is_missing_is_named(
+    folklore: CommandLine, packages: str, tmp_path: Path
+) -> None:
+    distribution = Path(packages, "diary-0.1.dist-info")
+    distribution.mkdir()
+    (distribution / "METADATA").write_text("Name: diary\nVersion: 0.1\n")
+    (distribution / "entry_points.txt").write_text(
+        f"[{installed.GROUP}]\ndiary = diary:IMPORTER\n"
+    )
+    (tmp_path / "lines.jsonl").write_text('{"content": "We deploy from tags."}\n')
+
+    refused = without_importers(
+        folklore, packages, "import", tmp_path / "lines.jsonl", "--json"
+    )
+
+    assert refused.code == 2
+    assert "the importer diary is installed in part only" in refused.err
+
+
 DIARY = """
 import json
 from folklore.contract.lines import SourceLine

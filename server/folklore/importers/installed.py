@@ -3,7 +3,7 @@
 import shlex
 import sys
 from functools import cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -35,8 +35,20 @@ _BEFORE_JSON = b"\xef\xbb\xbf \t\r\n"
 
 @cache
 def importers() -> tuple[Importer, ...]:
-    """Return the importers that are installed."""
-    return tuple(entry.load() for entry in entry_points(group=GROUP))
+    """Return the importers that are installed. Raises InvalidInput for one whose module is missing."""
+    return tuple(_load(entry) for entry in entry_points(group=GROUP))
+
+
+def _load(entry: EntryPoint) -> Importer:
+    try:
+        importer: Importer = entry.load()
+    except ModuleNotFoundError as error:
+        raise InvalidInput(
+            "FILE",
+            f"the importer {entry.name} is installed in part only: {error}.",
+            hint="Remove its package and install it again.",
+        ) from error
+    return importer
 
 
 def _is_installed() -> bool:
