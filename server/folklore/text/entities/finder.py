@@ -31,7 +31,9 @@ _REPOSITORY = re.compile(
     r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII
 )
 _CODE = re.compile(
-    r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d|[A-Z0-9_]*ERR(?:OR)?_[A-Z0-9_]+",
+    r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d"
+    # The first ERR_ alone: what follows it may hold others, each of which would be tried to the end of the text.
+    r"|(?>[A-Z0-9_]*?ERR(?:OR)?_)[A-Z0-9_]+",
     re.ASCII,
 )
 _STRUCTURED = re.compile(r"[^\W_][._:>#]+[^\W_]|[a-z\d][A-Z]|[A-Z]{2}[a-z]|[+]{2}$")
