@@ -469,6 +469,21 @@ def test_a_session_says_what_is_wrong_with_its_settings(machine: Machine) -> Non
     assert "retention_days" in ran.err
 
 
+async def test_a_namespace_of_the_settings_that_is_no_name_is_named_as_the_setting(
+    machine: Machine,
+) -> None:
+    told = "namespace: a name is made of letters"
+
+    ran = machine.run("store", EACH, FOLKLORE_NAMESPACE="*")
+    async with machine.session(FOLKLORE_NAMESPACE="*") as session:
+        answer = await session.call_tool("memory_store", {"content": EACH})
+
+    assert ran.code == 2
+    assert f"folklore: {told}" in ran.err
+    assert answer.is_error
+    assert told in str(answer.content)
+
+
 def test_a_server_that_can_make_no_forks_serves_all_the_same(machine: Machine) -> None:
     Path(machine.local.forks_path).mkdir(parents=True)
     Path(machine.local.path).parent.chmod(0o700)

@@ -38,7 +38,10 @@ def current_listener() -> Listener:
 
 def requested_namespace() -> str | None:
     """Return the namespace that the current request names, or None. Raises InvalidInput if it is not a valid name."""
-    field, values = _namespaces(_request.get({}))
+    scope = _request.get({})
+    field, values = _namespaces(scope)
+    if values and listener_of(scope).is_own:
+        field = "namespace"  # the setting from which a client of this user takes it
     name = _only(field, values)
     if name is None:
         return None
