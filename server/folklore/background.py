@@ -14,7 +14,7 @@ LONG_TEXTS = 10_000
 
 
 class Abandoned(Exception):
-    """Nobody waits for the work any more. It is raised and caught in the thread that does the work."""
+    """The work has no waiter any more. This is raised and caught in the thread that does the work."""
 
 
 _abandoned: ContextVar[threading.Event | None] = ContextVar("abandoned", default=None)

@@ -1,4 +1,4 @@
-"""What this machine tells of itself: the name of its user, and which addresses are its own."""
+"""Facts of this machine: the name of its user, and which addresses are its own."""
 
 import getpass
 import os

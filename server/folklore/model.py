@@ -475,7 +475,7 @@ class Memory(Stated):
 
     @property
     def learned(self) -> tuple[str, ...]:
-        """Those of its cues that were learned from questions."""
+        """The cues that were learned from questions."""
         return tuple(cue for cue in self.cues if cue in self.learned_cues)
 
     @property

@@ -1,4 +1,4 @@
-"""What changed in the code since a memory about it. Imports the standard library alone, as a session does."""
+"""Changes of the code since a memory about it. This module imports the standard library alone, as a session does."""
 
 from dataclasses import dataclass
 from datetime import datetime

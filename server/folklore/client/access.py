@@ -1,4 +1,4 @@
-"""What a request to a server carries: the token, and headers that name the project and the time zone."""
+"""The headers of a request to a server: the token, and headers that name the project and the time zone."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class UserServer(Protocol):
 
     @property
     def log(self) -> str:
-        """Where its log is."""
+        """The path of its log."""
 
     @property
     def answer_seconds(self) -> float | None:
@@ -47,7 +47,7 @@ class UserServer(Protocol):
 
     @property
     def waiting(self) -> str:
-        """What is said to a person who waits for it."""
+        """The message to a person who waits for it."""
 
     def connect(self, seconds: float) -> socket.socket:
         """Return a connection, from any thread. Raises OSError."""
@@ -149,7 +149,7 @@ class Connections:
 
     @property
     def by_proxy(self) -> str:
-        """Which proxy is used, in words to be added to those of an error; "" without one."""
+        """A clause for errors that names the proxy in use; "" without one."""
         if self._proxy is None:
             return ""
         return f", by {self._proxy.words}"

@@ -1,4 +1,4 @@
-"""What all requests have in common, and requests and results as JSON."""
+"""The base of all requests, and requests and results as JSON."""
 
 from __future__ import annotations
 

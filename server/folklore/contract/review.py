@@ -1,4 +1,4 @@
-"""What happened to memories, and which want a decision."""
+"""Events of memories, and memories that want a decision."""
 
 from __future__ import annotations
 

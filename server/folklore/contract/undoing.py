@@ -1,4 +1,4 @@
-"""What is in force of the changes of a memory: an undo takes one back, an undo of that undo brings it back."""
+"""The changes of a memory that are in force: an undo takes one back, an undo of that undo brings it back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What a database must be, beyond its version: encoding, locale, and two settings; each tested by what it does."""
+"""Requirements of a database beyond its version: encoding, locale, and two settings; each tested by what it does."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ Format = FileFormat | PathFormat
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """What a distribution reads.
+    """An importer: the formats that a distribution reads.
 
     `recognise` returns the format of a source by its name and content, None for an unknown one. `check` gets the format
     that a user named, and the source. Both raise InvalidInput for a file that is known and not read, with what it is.

@@ -1,4 +1,4 @@
-"""What is recorded of a result after its answer: uses of memories, lessons on their cues, refused drafts."""
+"""Records that are written after an answer: uses of memories, lessons on their cues, refused drafts."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ def _ignore(_operation: str, _error: FolkloreError) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What is known of a request beside its arguments: who calls, when, and from where.
+    """Facts of a request beside its arguments: who calls, when, and from where.
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None. `project_at` returns that of a directory, and is missing where directories are on the caller's machine.

@@ -27,7 +27,7 @@ from folklore.server.requested import (
 
 @dataclass(frozen=True, slots=True)
 class Callers:
-    """Who calls, by what the listener of a request asks for. What is answered to others, the middleware knows."""
+    """The caller of a request, identified as its listener demands. The middleware answers those that it refuses."""
 
     app: App
     authenticator: Callable[[], memory.TokenAuthenticator]

@@ -33,7 +33,7 @@ _ONLY_PAGES = NotFound(
 
 
 class Admits(Enum):
-    """Who may enter."""
+    """The callers that a listener admits."""
 
     THIS_USER = auto()
     """Processes of this user, as the kernel tells of a connection to the Unix socket."""
@@ -45,7 +45,7 @@ class Admits(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Whom a socket admits, and which areas of the application exist there.
+    """A socket: whom it admits, and which areas of the application exist there.
 
     Web pages reach it by the names `host` and `allowed_hosts`. Where no token is needed, every process that reaches a
     listener may enter that is `open_to_all`; else only this user's.
@@ -61,7 +61,7 @@ class Listener:
 
     @property
     def is_own(self) -> bool:
-        """Whether it admits this user alone, by a Unix socket: no other user, browser or proxy reaches it."""
+        """True if it admits this user alone, by a Unix socket: no other user, browser or proxy reaches it."""
         return self.admits is Admits.THIS_USER
 
 

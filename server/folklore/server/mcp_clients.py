@@ -1,4 +1,4 @@
-"""What clients of MCP send that is close to the protocol: it is served, or answered in one sentence that they show.
+"""Requests of MCP clients that nearly keep to the protocol: each is served, or answered in one sentence.
 
 Clients show the message of a JSON-RPC error, and `error_description` of OAuth's; of anything else they say no more than
 that an error came.

@@ -1,4 +1,4 @@
-"""What all requests to one server share: each runs as the caller whom its listener admitted."""
+"""State that all requests to one server share: each request runs as the caller whom its listener admitted."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class ServerContext:
 
     @cached_property
     def authenticator(self) -> memory.TokenAuthenticator:
-        """What finds the caller of a token."""
+        """The authenticator of callers by their tokens."""
         return memory.TokenAuthenticator(
             self.app.memory,
             demand=self.app.settings.http.authentication,

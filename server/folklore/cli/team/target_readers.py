@@ -1,4 +1,4 @@
-"""Who can read the memories of an import in the namespaces of its targets."""
+"""The readers of the namespaces into which an import goes."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -116,7 +116,7 @@ class Superseded:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Who changed a text last, and when; neither for a text that is its author's."""
+    """The author and the time of the last change of a text; neither for a text that is its author's."""
 
     changed_by: str | None = None
     changed_at: datetime | None = None

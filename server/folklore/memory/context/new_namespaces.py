@@ -1,4 +1,4 @@
-"""How many namespaces a person may create in an hour."""
+"""The limit of namespaces that a person may create in an hour."""
 
 from __future__ import annotations
 

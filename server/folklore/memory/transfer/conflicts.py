@@ -28,7 +28,7 @@ _SIGNATURE = ("changed_by", "changed_at")
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Who imports, and when."""
+    """The author of an import, and its time."""
 
     name: str
     now: datetime

@@ -86,7 +86,7 @@ def _operation(name: str) -> type[OperationRequest]:
 
 
 class SignsOfLife:
-    """What is sent before an answer that takes long: the progress, or a space, which JSON allows before a value."""
+    """Signs of life before an answer that takes long: the progress, or a space, which JSON allows before a value."""
 
     def __init__(self) -> None:
         self._progress = b""

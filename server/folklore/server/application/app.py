@@ -55,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class OwnSide:
-    """What the application has for the sessions and commands of this user.
+    """The part of the application for the sessions and commands of this user.
 
     `routes` lead to the console; `namespace` is the setting for all projects of the user; `serving` is entered while
     the application runs, and left before anything is closed.
@@ -116,7 +116,7 @@ class _Parts:
 
     @property
     def is_for_tokens(self) -> bool:
-        """Whether this is `folklore serve --http`; else the user's server, whose port is for the console alone."""
+        """True for `folklore serve --http`; else this is the user's server, whose port is for the console alone."""
         return self.network.admits is Admits.TOKENS
 
     @property

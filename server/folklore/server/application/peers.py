@@ -1,7 +1,7 @@
-"""Whose process is at the other end of a connection of this machine, as the kernel tells it.
+"""The user at the other end of a connection of this machine, by the kernel.
 
 Linux answers this for one connection in 0.03 ms (sock_diag(7), as `ss` asks); reading /proc/net/tcp took 15 ms. Other
-systems do not tell it.
+systems give no answer.
 """
 
 import os
@@ -42,9 +42,9 @@ _MAPPED = "::ffff:"
 
 
 def user_at(client: Address, server: Address) -> int | None:
-    """Return the user whose process holds the client's end of a TCP connection; None where the system does not tell it.
+    """Return the user whose process holds the client's end of a TCP connection; None where the system gives no answer.
 
-    A client that has closed its end is told by nobody: the kernel then says 0, whoever it was.
+    For a client that has closed its end the kernel says 0, whoever it was.
     """
     if sys.platform != "linux":
         return None

@@ -164,7 +164,7 @@ def _from_here(url: str) -> str:
 
 
 class _Server(uvicorn.Server):
-    """One process; the user's clients find another server as soon as it ends."""
+    """The server of this process. As it ends, the user's clients find another one."""
 
     def __init__(self, config: uvicorn.Config, user_server: UserServer | None) -> None:
         super().__init__(config)

@@ -1,4 +1,4 @@
-"""Marks by which clients and models tell who speaks: none may stand in a text that a writer of memories wrote.
+"""Marks that name a speaker to clients and models: no text that a writer of memories wrote may have one.
 
 Marks of XML (`</system-reminder>`), of chat templates (`<|im_end|>`, `[/INST]`, `<<SYS>>`), and our own
 (`<folklore-notes>`), in any case, width and spacing, with invisible characters between their letters.
