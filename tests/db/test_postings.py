@@ -280,7 +280,9 @@ async def test_a_token_finds_words_of_its_namespaces_alone(
     scope = Scope(names_by_id(await owner.library.find_namespaces([])), Filters(), NOON)
 
     of_all, of_alice = [
-        await person.library.statements.words(scope, (), ["zebra", "harbour"], (), 100)
+        await person.library.statements.lexemes(
+            scope, (), ["zebra", "harbour"], (), 100
+        )
         for person in (owner, alice)
     ]
 

@@ -49,7 +49,7 @@ EACH = [
     for name in ("recall/dense", "recall/dense:plain", NEAREST, f"{NEAREST}:plain")
 ]
 OTHERS = [
-    "recall/words:others",
+    "recall/lexemes:others",
     "recall/dense:others",
     "recall/dense:plain:others",
     f"{NEAREST}:plain:others",
@@ -241,8 +241,8 @@ async def columns(connection: asyncpg.Connection, name: str) -> list[str]:
     return [column.name for column in prepared.get_attributes()]
 
 
-# It has no other text: `Shards` sends it after recall/words, to read the words of each namespace.
-OF_CLUSTERS_ALONE = {"recall_words_of_each"}
+# It has no other text: `Shards` sends it after recall/lexemes, to read the lexemes of each namespace.
+OF_CLUSTERS_ALONE = {"recall_lexemes_of_each"}
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
 
 
 async def test_words_are_read_by_the_indexes_of_postings(explain: Explain) -> None:
-    plan = await explain("recall/words")
+    plan = await explain("recall/lexemes")
 
     assert plan.scans("postings") <= {
         ("Index Only Scan", "postings_word_idx"), ("Index Scan", "postings_word_idx"), ("Index Scan", "postings_pkey")
@@ -155,7 +155,8 @@ async def test_memories_are_looked_up_by_their_key(
 
 
 @pytest.mark.parametrize(
-    "name", ["recall/words", "recall/terms", "recall/keyword", "recall/pool:no_vectors"]
+    "name",
+    ["recall/lexemes", "recall/terms", "recall/keyword", "recall/pool:no_vectors"],
 )
 async def test_a_recall_by_keyword_names_no_table_of_vectors(
     explain: Explain, name: str

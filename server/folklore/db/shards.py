@@ -46,7 +46,13 @@ _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
 # Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
 _AT_ONCE = {"recall/dense", "recall/nearest"}
 # Statements that need an answer of each shard, if only for a token. Citus itself joins those of any other.
-_ALONE = {*_ORDERS, *_BY_TIME, "activity/newest_similar", "recall/pool", "recall/words"}
+_ALONE = {
+    *_ORDERS,
+    *_BY_TIME,
+    "activity/newest_similar",
+    "recall/pool",
+    "recall/lexemes",
+}
 
 
 class Shards:
@@ -91,8 +97,8 @@ class Shards:
             or len(namespaces) < 2
         ):
             return await _sent_whole(session.connection, query, values)
-        if name == "recall/words":
-            return [await self._words(session.connection, query, values)]
+        if name == "recall/lexemes":
+            return [await self._lexemes(session.connection, query, values)]
         if name in _AT_ONCE and "as_of" not in query.name:
             query = statement(f"{query.name}:each")
             return merged(
@@ -104,19 +110,19 @@ class Shards:
         commands = [query.arguments(values | {"namespaces": group}) for group in groups]
         return merged(query.name, await _fetched(session, query.sql, commands), values)
 
-    async def _words(
+    async def _lexemes(
         self, connection: Any, query: Statement, values: dict[str, Any]
     ) -> Row:
-        """Return the row of recall/words. The postings of all words are read: the rarest are not known before."""
+        """Return the row of recall/lexemes. The postings of all are read: the rarest are not known before."""
         [pieces] = await connection.fetch(
             query.sql, *query.arguments(values | {"namespaces": [_NOWHERE]})
         )
         lexemes = {*values["lexemes"], *(pieces["lexemes"] or ())}
         of_text = set(map(lexeme_hash, lexemes))
-        words = [*of_text, *(lexeme_hash(in_cues(lexeme)) for lexeme in lexemes)]
-        sql = statement("distributed/recall_words_of_each").sql
-        return _words(
-            [pieces, *await connection.fetch(sql, values["namespaces"], words)],
+        hashes = [*of_text, *(lexeme_hash(in_cues(lexeme)) for lexeme in lexemes)]
+        sql = statement("distributed/recall_lexemes_of_each").sql
+        return _in_all(
+            [pieces, *await connection.fetch(sql, values["namespaces"], hashes)],
             values["budget"],
             of_text,
         )
@@ -211,21 +217,21 @@ def merged(
     return rows[:most]
 
 
-def _words(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
-    """Return the words of all namespaces as one row: the rarest until their postings have spent the budget.
+def _in_all(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
+    """Return the lexemes of all namespaces as one row: the rarest until their postings have spent the budget.
 
     Those of cues, which are not in `of_text`, have a budget of their own.
     """
     documents: Counter[int] = Counter()
     for part in parts:
-        for word, count in _together(part, "words", "documents"):
-            documents[word] += int(count)
-    text = {word: count for word, count in documents.items() if word in of_text}
-    cues = {word: count for word, count in documents.items() if word not in of_text}
+        for hash_, count in _together(part, "hashes", "documents"):
+            documents[hash_] += int(count)
+    text = {hash_: count for hash_, count in documents.items() if hash_ in of_text}
+    cues = {hash_: count for hash_, count in documents.items() if hash_ not in of_text}
     rarest = _rarest(text, budget) | _rarest(cues, budget)
 
     row = dict(parts[0])
-    row["words"] = list(documents)
+    row["hashes"] = list(documents)
     row["documents"] = list(documents.values())
     row |= _postings(parts, rarest)
     for name in ("total", "length"):
@@ -237,14 +243,14 @@ def _words(parts: Sequence[Row], budget: int, of_text: Set[int]) -> Row:
 
 
 def _rarest(documents: Mapping[int, int], budget: int) -> set[int]:
-    """Return the rarest words, at least one, that are in no more documents together than the budget allows."""
-    words = sorted(documents, key=lambda word: (documents[word], word))
-    spent = list(accumulate(documents[word] for word in words))
-    return set(words[: max(1, bisect_right(spent, budget))])
+    """Return the rarest lexemes, by their hashes, at least one, that are in no more documents together than the budget allows."""
+    ordered = sorted(documents, key=lambda hash_: (documents[hash_], hash_))
+    spent = list(accumulate(documents[hash_] for hash_ in ordered))
+    return set(ordered[: max(1, bisect_right(spent, budget))])
 
 
-def _postings(parts: Sequence[Row], words: Set[int]) -> dict[str, Sequence[object]]:
-    """Return the postings of these words as columns."""
+def _postings(parts: Sequence[Row], hashes: Set[int]) -> dict[str, Sequence[object]]:
+    """Return the postings of lexemes with these hashes as columns."""
     columns: dict[str, list[object]] = {
         "rare": [],
         "spaces": [],
@@ -252,11 +258,11 @@ def _postings(parts: Sequence[Row], words: Set[int]) -> dict[str, Sequence[objec
         "entries": [],
     }
     for part in parts:
-        for space, word, entries in _together(part, "spaces", "rare", "entries"):
-            if word not in words:
+        for space, hash_, entries in _together(part, "spaces", "rare", "entries"):
+            if hash_ not in hashes:
                 continue
-            number = len(entries) // (4 if is_of_cues(word) else 8)
-            columns["rare"].append(word)
+            number = len(entries) // (4 if is_of_cues(hash_) else 8)
+            columns["rare"].append(hash_)
             columns["spaces"].append(space.bytes)
             columns["counts"].append(number.to_bytes(4, "big"))
             columns["entries"].append(entries)

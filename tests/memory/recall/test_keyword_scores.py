@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from folklore.db.stores.postings import PostingStore
+from folklore.db.stores.recall_lexemes import ScopeLexemes
 from folklore.db.stores.recall_rows import Bm25, Scope
-from folklore.db.stores.recall_words import ScopeWords
-from folklore.memory.recall.corpus_statistics import read_words
+from folklore.memory.recall.corpus_statistics import read_lexemes
 from folklore.memory.recall.pipeline import search_of
 from folklore.memory.recall.values import Question
 from folklore.model import Draft
@@ -34,10 +34,10 @@ async def many(person: Person) -> Person:
     return person
 
 
-async def read(person: Person, question: str) -> tuple[Scope, Bm25, ScopeWords]:
+async def read(person: Person, question: str) -> tuple[Scope, Bm25, ScopeLexemes]:
     namespaces = await person.library.find_namespaces(["notes"])
     search = search_of(person.context, Question(question), namespaces)
-    return search.scope, *await read_words(
+    return search.scope, *await read_lexemes(
         person.library, person.library.statements, search
     )
 
@@ -68,9 +68,9 @@ async def expected(connection: asyncpg.Connection, bm25: Bm25) -> dict[UUID, flo
 async def test_a_keyword_score_is_bm25(
     many: Person, connection: asyncpg.Connection, question: str
 ) -> None:
-    scope, bm25, words = await read(many, question)
+    scope, bm25, in_scope = await read(many, question)
 
-    hits = await many.library.statements.keyword(scope, bm25, words, fetch=150)
+    hits = await many.library.statements.keyword(scope, bm25, in_scope, fetch=150)
 
     scores = await expected(connection, bm25)
     assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(scores)
@@ -91,13 +91,13 @@ async def test_few_memories_that_filters_let_through_are_scored_among_all(
     )
     if packed == 2:
         await postings.pack(namespace.id)
-    scope, bm25, words = await read(many, "amber fjord oasis")
+    scope, bm25, in_scope = await read(many, "amber fjord oasis")
     rows = await connection.fetch("select id from memories order by id desc limit 40")
     few = {row["id"]: namespace.id for row in rows}
 
-    among_all = await many.library.statements.keyword(scope, bm25, words, fetch=200)
+    among_all = await many.library.statements.keyword(scope, bm25, in_scope, fetch=200)
     of_few = await many.library.statements.keyword(
-        replace(scope, few=few), bm25, words, fetch=200
+        replace(scope, few=few), bm25, in_scope, fetch=200
     )
 
     expected_hits = [

@@ -100,7 +100,7 @@ async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
     assert contents(answer)[0] == FACTS[5]
     assert answer.searched == ("empty-0", "empty-1", "empty-2", "notes")
     assert {
-        "recall/words",
+        "recall/lexemes",
         "recall/dense:plain",
         "recall/pool:plain",
     } <= looked_up.keys()

@@ -48,23 +48,23 @@ select (select sum(p.documents) from packed_namespaces p) as vectors, coalesce((
 from pg_index x
 where x.indexrelid = to_regclass(:name::text) and x.indisvalid
 
--- name: recall_words_of_each. The postings of :words, which are hashes, and the fresh words in each namespace, as in recall/words.
+-- name: recall_lexemes_of_each. The postings of :hashes, those of lexemes, and the fresh ones in each namespace, as in recall/lexemes.
 select p.*, f.*, coalesce(n.documents, 0) as total, coalesce(n.length, 0) as length
 from (select * from packed_namespaces where namespace_id = any(:namespaces::uuid[])) n
 left join (
-    select o.namespace_id, array_agg(o.namespace_id) as spaces, array_agg(o.word) as words, array_agg(o.word) as rare,
+    select o.namespace_id, array_agg(o.namespace_id) as spaces, array_agg(o.word) as hashes, array_agg(o.word) as rare,
         array_agg(o.documents) as documents, array_agg(case when (8 - 4 * (o.word & 1)) * o.documents <= octet_length(o.entries) then o.entries else (
             select string_agg(a.entries, '') from postings a
             where a.namespace_id = o.namespace_id and a.namespace_id = any(:namespaces::uuid[]) and a.word = o.word
         ) end) as entries
     from postings o
-    where o.word = any(:words::integer[]) and o.namespace_id = any(:namespaces::uuid[]) and o.block = 0
+    where o.word = any(:hashes::integer[]) and o.namespace_id = any(:namespaces::uuid[]) and o.block = 0
     group by o.namespace_id
 ) p on p.namespace_id = n.namespace_id
 full join (
     select namespace_id, string_agg(uuid_send(namespace_id), '') as fresh_spaces, string_agg(uuid_send(memory_id), '') as fresh_ids,
         string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(octet_length(words) / 4), '') as fresh_counts,
-        string_agg(words, '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
+        string_agg(words, '') as fresh_hashes, string_agg(frequencies, '') as fresh_frequencies
     from fresh_words where namespace_id = any(:namespaces::uuid[])
     group by namespace_id
 ) f on f.namespace_id = n.namespace_id

@@ -13,6 +13,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
+from folklore.db.stores.recall_lexemes import ScopeLexemes
 from folklore.db.stores.recall_rows import (
     Bm25,
     Candidate,
@@ -23,7 +24,6 @@ from folklore.db.stores.recall_rows import (
     Scope,
     TermForm,
 )
-from folklore.db.stores.recall_words import ScopeWords
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text, quoted
 
@@ -100,17 +100,17 @@ class RecallStatements:
                 f"{name}:others", namespaces=list(scope.others), **values
             )
 
-    async def words(
+    async def lexemes(
         self,
         scope: Scope,
         tokens: Sequence[str],
         lexemes: Sequence[str],
         languages: Sequence[str],
         budget: int,
-    ) -> ScopeWords:
-        """Read the words of a question in scope: of its tokens in these languages, and of further lexemes.
+    ) -> ScopeLexemes:
+        """Read the lexemes of a question in scope: of its tokens in these languages, and of further ones.
 
-        `budget` is the number of postings that are read, the rarest words first.
+        `budget` is the number of postings that are read, the rarest lexemes first.
         """
         values = {
             "tokens": tokens,
@@ -118,8 +118,8 @@ class RecallStatements:
             "languages": list(languages),
             "budget": budget,
         }
-        [row] = await self._in_scope(scope, "recall/words", **values)
-        return ScopeWords.of(row, len(tokens), lexemes)
+        [row] = await self._in_scope(scope, "recall/lexemes", **values)
+        return ScopeLexemes.of(row, len(tokens), lexemes)
 
     async def indexed(self, model: UUID) -> Indexed:
         """Return the number of vectors in the valid HNSW index of a model, about, and if there is one of cues."""
@@ -179,7 +179,7 @@ class RecallStatements:
         scope: Scope,
         expression: str,
         bm25: Bm25,
-        words: ScopeWords,
+        in_scope: ScopeLexemes,
         fetch: int,
         bound: int,
     ) -> Hits:
@@ -192,17 +192,22 @@ class RecallStatements:
             "recall/expression", scope, fetch=fetch, bound=bound, **values
         )
         if bm25.cues:
-            found = await self._satisfying(scope, expression, bm25, words, fetch)
+            found = await self._satisfying(scope, expression, bm25, in_scope, fetch)
             hits = hits.merged(found.without(hits.ids), fetch)
         return await self._with_former(hits, scope, bm25, fetch, expression)
 
     async def _satisfying(
-        self, scope: Scope, expression: str, bm25: Bm25, words: ScopeWords, fetch: int
+        self,
+        scope: Scope,
+        expression: str,
+        bm25: Bm25,
+        in_scope: ScopeLexemes,
+        fetch: int,
     ) -> Hits:
         """Find memories whose cues hold a lexeme and that satisfy a tsquery, of the best _SATISFYING."""
-        memories, scores, masses = words.ordered(bm25)
-        by_cues = words.with_cues(bm25, memories)
-        located = words.located(memories[by_cues][:_SATISFYING])
+        memories, scores, masses = in_scope.ordered(bm25)
+        by_cues = in_scope.with_cues(bm25, memories)
+        located = in_scope.located(memories[by_cues][:_SATISFYING])
         name, filters = seen(
             "recall/keyword:satisfying", scope.filters, scope.now, _SEARCHED
         )
@@ -303,18 +308,18 @@ class RecallStatements:
         return Hits.of(scope.within(rows))
 
     async def keyword(
-        self, scope: Scope, bm25: Bm25, words: ScopeWords, fetch: int
+        self, scope: Scope, bm25: Bm25, in_scope: ScopeLexemes, fetch: int
     ) -> Hits:
         """Find the memories with the greatest BM25 score. A further statement where hidden ones leave too few."""
         if scope.few is not None:
             packed = await self._of_few("recall/few_numbers", scope.few)
-            return words.best_of_few(bm25, scope.few, packed, fetch)
+            return in_scope.best_of_few(bm25, scope.few, packed, fetch)
         statement, filters = seen("recall/keyword", scope.filters, scope.now, _SEARCHED)
-        (memories, scores, masses), rows = words.ordered(bm25), list[Row]()
+        (memories, scores, masses), rows = in_scope.ordered(bm25), list[Row]()
         begin = 0  # few are hidden
         end = fetch + fetch // 2
         while begin < len(memories) and len(rows) < fetch:
-            located = words.located(memories[begin:end])
+            located = in_scope.located(memories[begin:end])
             rows += await self._rows(
                 statement,
                 namespaces=list(

@@ -441,11 +441,11 @@ from form
 group by form.number, form.reading
 order by 1, 2
 
--- name: words. The words of a question in scope, one row. Its :tokens between white space are analysed in :languages:
+-- name: lexemes. The lexemes of a question in scope, one row. Its :tokens between white space are analysed in :languages:
 -- each lexeme with its kind, token, position, and language if it is of one. Of these, and of :lexemes, the postings:
--- the kept number of documents among packed memories and, of the rarest words until :budget postings are spent, the
--- entries, with the namespaces that have any, and how many; the same of these words in cues, which have a budget of
--- their own. Then all words of fresh memories, and the number and the summed length of the packed ones. One statement is
+-- the kept number of documents among packed memories and, of the rarest until :budget postings are spent, the
+-- entries, with the namespaces that have any, and how many; the same of these in cues, which have a budget of
+-- their own. Then all lexemes of fresh memories, and the number and the summed length of the packed ones. One statement is
 -- one moment: a memory is packed or fresh. Most tokens are plain words: functions that look for names are called for the
 -- others alone.
 with
@@ -517,7 +517,7 @@ from (
         array_agg(language) as languages, array_agg(lexeme) as lexemes
     from analysed
 ) a
-cross join (select array_agg(word) as words, array_agg(documents) as documents from counted) c
+cross join (select array_agg(word) as hashes, array_agg(documents) as documents from counted) c
 cross join (
     select array_agg(word) as rare, array_agg(spaces) as spaces, array_agg(counts) as counts, array_agg(entries) as entries
     from (
@@ -530,7 +530,7 @@ cross join (
 cross join (
     select string_agg(uuid_send(namespace_id), '') as fresh_spaces, string_agg(uuid_send(memory_id), '') as fresh_ids,
         string_agg(int2send(length), '') as fresh_lengths, string_agg(int4send(octet_length(words) / 4), '') as fresh_counts,
-        string_agg(words, '') as fresh_words, string_agg(frequencies, '') as fresh_frequencies
+        string_agg(words, '') as fresh_hashes, string_agg(frequencies, '') as fresh_frequencies
     from fresh_words where namespace_id = any(:namespaces::uuid[])
 ) f
 cross join (

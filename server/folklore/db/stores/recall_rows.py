@@ -18,7 +18,7 @@ class Hits:
     """The list of one branch, best first.
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
-    holds, without its cues. `path` names the search over vectors. `words` has a bit for each word that a memory holds of
+    holds, without its cues. `path` names the search over vectors. `lexeme_bits` has a bit for each lexeme that a memory holds of
     a question of function words alone. `spaces` are the namespaces that hold any.
     """
 
@@ -26,7 +26,7 @@ class Hits:
     scores: tuple[float, ...]
     raw: tuple[float, ...]
     path: Literal["exact", "hnsw"] = "exact"
-    words: tuple[int, ...] = ()
+    lexeme_bits: tuple[int, ...] = ()
     spaces: frozenset[UUID] = frozenset()
 
     @classmethod
@@ -34,8 +34,8 @@ class Hits:
         """Make them from the rows of a branch, whose columns have this order."""
         if not rows:
             return cls((), (), (), path)
-        ids, scores, raw, spaces, *words = zip(*rows, strict=True)
-        return cls(ids, scores, raw, path, words[0] if words else (), frozenset(spaces))
+        ids, scores, raw, spaces, *bits = zip(*rows, strict=True)
+        return cls(ids, scores, raw, path, bits[0] if bits else (), frozenset(spaces))
 
     def without(self, ids: Collection[UUID]) -> Hits:
         """Return the list without some memories."""

@@ -10,8 +10,8 @@ from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
+from folklore.db.stores.recall_lexemes import Analysed
 from folklore.db.stores.recall_rows import Indexed
-from folklore.db.stores.recall_words import Analysed
 from folklore.model import Answer, Draft, Recalled, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest

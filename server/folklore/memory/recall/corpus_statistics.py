@@ -1,4 +1,4 @@
-"""Words of a question with their document frequencies in a scope."""
+"""Lexemes of a question with their document frequencies in a scope."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,6 +9,7 @@ from itertools import chain
 from folklore.db.rows import in_cues
 from folklore.db.stores.postings import PostingStore
 from folklore.db.stores.recall import RecallStatements
+from folklore.db.stores.recall_lexemes import Analysed, ScopeLexemes
 from folklore.db.stores.recall_rows import (
     Bm25,
     CueForms,
@@ -16,7 +17,6 @@ from folklore.db.stores.recall_rows import (
     QueryStatistics,
     Scope,
 )
-from folklore.db.stores.recall_words import Analysed, ScopeWords
 from folklore.errors import FolkloreError
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Search
@@ -28,7 +28,7 @@ from folklore.text.dates.date_terms import date_terms
 from folklore.text.languages import detect
 from folklore.text.query.question import without_contractions
 
-# A question that reads the words of so many fresh memories has them packed.
+# A question that reads the lexemes of so many fresh memories has them packed.
 _FRESH = 1_000
 _BYTES_OF_ID = 16
 
@@ -42,7 +42,7 @@ async def read_tokens(
     *,
     terms: Sequence[str] = (),
     budget: int = Ranking().postings_budget,
-) -> tuple[dict[str, Sequence[Analysed]], ScopeWords]:
+) -> tuple[dict[str, Sequence[Analysed]], ScopeLexemes]:
     """Return the lexemes of tokens of a question, and them and other `terms` in scope. One statement."""
     cache = memory.statistics.tokens
     read_as = tuple(languages)
@@ -57,19 +57,19 @@ async def read_tokens(
             analysed[token] = cached
             lexemes.update(item.lexeme for item in cached)
 
-    words = await statements.words(
+    in_scope = await statements.lexemes(
         scope, unknown, [*lexemes, *terms], languages, budget
     )
-    for token, read in zip(unknown, words.analysed, strict=True):
+    for token, read in zip(unknown, in_scope.analysed, strict=True):
         cache[read_as, token] = read
         analysed[token] = read
-    return analysed, words
+    return analysed, in_scope
 
 
-async def read_words(
+async def read_lexemes(
     memory: MemoryContext, statements: RecallStatements, search: Search
-) -> tuple[Bm25, ScopeWords]:
-    """Return the weighted words of a question, and them in scope. One statement."""
+) -> tuple[Bm25, ScopeLexemes]:
+    """Return the weighted lexemes of a question, and them in scope. One statement."""
     terms = date_terms(search.query.bag)
     ranking = search.ranking
     tokens = [without_contractions(token) for token in search.tokens]
@@ -79,7 +79,7 @@ async def read_words(
     own_language = detect(" ".join(search.tokens))
     languages = sorted(filter(None, {*search.languages, own_language}))
     with stage("recall.words"):
-        analysed, words = await read_tokens(
+        analysed, in_scope = await read_tokens(
             memory,
             statements,
             search.scope,
@@ -88,8 +88,8 @@ async def read_words(
             terms=list(terms),
             budget=ranking.postings_budget,
         )
-    memory.statistics.totals[search.scope.key] = words.corpus.total
-    _pack_if_many(memory, words)
+    memory.statistics.totals[search.scope.key] = in_scope.corpus.total
+    _pack_if_many(memory, in_scope)
 
     function_words = _function_words(tokens, analysed, languages)
     others = {}
@@ -97,16 +97,18 @@ async def read_words(
         if token not in function_words:
             others[position] = analysed[token]
     former = search.scope.filters.as_of is not None
-    query = lexemes_of(others, words, terms, several=len(languages) > 1, former=former)
+    query = lexemes_of(
+        others, in_scope, terms, several=len(languages) > 1, former=former
+    )
     if not query.documents:
         lexemes = dict.fromkeys(chain.from_iterable(function_words.values()))
         query = replace(query, functions=tuple(lexemes))
-    return weighted_words(query, ranking, terms), words
+    return bm25_of(query, ranking, terms), in_scope
 
 
-def _pack_if_many(memory: MemoryContext, words: ScopeWords) -> None:
-    """Pack the words of fresh memories after the answer, if a question had to read many of them."""
-    is_many = len(words.fresh_ids) > _BYTES_OF_ID * _FRESH
+def _pack_if_many(memory: MemoryContext, in_scope: ScopeLexemes) -> None:
+    """Pack the lexemes of fresh memories after the answer, if a question had to read many of them."""
+    is_many = len(in_scope.fresh_ids) > _BYTES_OF_ID * _FRESH
     if is_many and "packed" not in memory.statistics.packed:
         memory.statistics.packed["packed"] = True
         memory.go_on(_pack(PostingStore(memory.root.database)))
@@ -122,7 +124,7 @@ async def _pack(postings: PostingStore) -> None:
 
 def lexemes_of(
     tokens: Mapping[int, Sequence[Analysed]],
-    words: ScopeWords,
+    in_scope: ScopeLexemes,
     terms: Iterable[str],
     *,
     several: bool,
@@ -141,7 +143,7 @@ def lexemes_of(
     stem_of: dict[str, str] = {}
 
     def preference(item: Analysed) -> tuple[int, str]:
-        most_first = -words.documents(item.lexeme) if several else 0
+        most_first = -in_scope.documents(item.lexeme) if several else 0
         return most_first, item.lexeme
 
     for position, analysed in tokens.items():
@@ -154,7 +156,7 @@ def lexemes_of(
 
         for item in ordered:
             if item.kind == "joined":
-                is_counted = former or words.documents(item.lexeme) > 0
+                is_counted = former or in_scope.documents(item.lexeme) > 0
             else:
                 is_stem = stem_at.get(item.position) == item.lexeme
                 is_counted = is_stem or item.kind == "compound"
@@ -171,42 +173,46 @@ def lexemes_of(
             if word is not None:
                 cue_forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
-        statistics_of([*positions, *terms], stem_of, words, former=former),
+        statistics_of([*positions, *terms], stem_of, in_scope, former=former),
         positions=positions,
-        cues=held_in_cues(cue_forms, words, former=former),
+        cues=held_in_cues(cue_forms, in_scope, former=former),
     )
 
 
 def held_in_cues(
-    forms: Mapping[str, Iterable[str]], words: ScopeWords, *, former: bool
+    forms: Mapping[str, Iterable[str]], in_scope: ScopeLexemes, *, former: bool
 ) -> dict[str, CueForms]:
     """Return the words that cues hold; with `former` all, which former cues may hold."""
-    in_scope: dict[str, CueForms] = {}
+    forms_in_scope: dict[str, CueForms] = {}
     for word, lexemes in forms.items():
-        documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
+        documents = {lexeme: in_scope.documents(lexeme) for lexeme in lexemes}
         held = [lexeme for lexeme, count in documents.items() if count or former]
         if held:
-            in_scope[word] = CueForms(held, max(documents.values()))
-    return in_scope
+            forms_in_scope[word] = CueForms(held, max(documents.values()))
+    return forms_in_scope
 
 
 def statistics_of(
-    lexemes: Iterable[str], stems: Mapping[str, str], words: ScopeWords, *, former: bool
+    lexemes: Iterable[str],
+    stems: Mapping[str, str],
+    in_scope: ScopeLexemes,
+    *,
+    former: bool,
 ) -> QueryStatistics:
     """Return the document frequencies of lexemes, those of further words included of which a lexeme is the stem.
 
     With `former`, words that no text holds now count one document: a former text may hold them.
     """
-    documents = {lexeme: words.documents(lexeme) for lexeme in lexemes}
+    documents = {lexeme: in_scope.documents(lexeme) for lexeme in lexemes}
     further: dict[str, str] = {}
     for word, stem in stems.items():
-        if word not in documents and (former or words.documents(word)):
+        if word not in documents and (former or in_scope.documents(word)):
             further[word] = stem
     for word, stem in further.items():
-        documents[stem] += words.documents_without(word, stem)
+        documents[stem] += in_scope.documents_without(word, stem)
     if former:
         documents = {lexeme: max(count, 1) for lexeme, count in documents.items()}
-    return QueryStatistics(documents, words.corpus, stems=further)
+    return QueryStatistics(documents, in_scope.corpus, stems=further)
 
 
 def rarities(query: QueryStatistics, tokens: int) -> list[float]:
@@ -255,7 +261,7 @@ def _languages_as_function_word(
     return set(languages) - {item.language for item in analysed if item.kind == "word"}
 
 
-def weighted_words(
+def bm25_of(
     query: QueryStatistics, ranking: Ranking, terms: Mapping[str, float] = {}
 ) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""

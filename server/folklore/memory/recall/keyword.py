@@ -7,6 +7,7 @@ from time import perf_counter
 
 from folklore.db.rows import in_cues
 from folklore.db.stores.recall import RecallStatements
+from folklore.db.stores.recall_lexemes import ScopeLexemes
 from folklore.db.stores.recall_rows import (
     NOTHING,
     Bm25,
@@ -14,14 +15,13 @@ from folklore.db.stores.recall_rows import (
     QueryStatistics,
     TermForm,
 )
-from folklore.db.stores.recall_words import ScopeWords
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import (
+    bm25_of,
     held_in_cues,
-    read_words,
+    read_lexemes,
     statistics_of,
-    weighted_words,
 )
 from folklore.memory.recall.values import BranchResult, Search
 from folklore.telemetry import stage
@@ -48,7 +48,7 @@ async def keyword_branch(memory: MemoryContext, search: Search) -> BranchResult:
     """
     started = perf_counter()
     statements = memory.statements.pinned()
-    find = _expression if search.expression else _words
+    find = _expression if search.expression else _question
     try:
         with stage("recall.keyword"):
             hits, bm25 = await find(memory, statements, search)
@@ -100,50 +100,50 @@ async def _expression(
         if not term.negated and term.column != "source":
             forms.append(form)
             lexemes.update(filter(None, (*form.lexemes, *form.stems)))
-    words_in_scope = await statements.words(
+    in_scope = await statements.lexemes(
         search.scope, (), list(lexemes), (), ranking.postings_budget
     )
     former = search.scope.filters.as_of is not None
-    words = weighted_words(_frequencies(forms, words_in_scope, former=former), ranking)
+    bm25 = bm25_of(_frequencies(forms, in_scope, former=former), ranking)
     fetched = ranking.fetch(search.wanted)
     return await statements.expression(
-        search.scope, search.tsquery, words, words_in_scope, fetched, _NEWEST
-    ), words
+        search.scope, search.tsquery, bm25, in_scope, fetched, _NEWEST
+    ), bm25
 
 
-async def _words(
+async def _question(
     memory: MemoryContext, statements: RecallStatements, search: Search
 ) -> tuple[Hits, Bm25]:
     """Find memories by the rarest words of the question, or by its function words if it is nothing else."""
-    words, in_scope = await read_words(memory, statements, search)
+    bm25, in_scope = await read_lexemes(memory, statements, search)
     fetched = search.ranking.fetch(search.wanted)
-    if "keyword" not in search.branches or not (words.weights or words.cues):
-        return NOTHING, words
-    if not words.query.functions:
-        return await statements.keyword(search.scope, words, in_scope, fetched), words
+    if "keyword" not in search.branches or not (bm25.weights or bm25.cues):
+        return NOTHING, bm25
+    if not bm25.query.functions:
+        return await statements.keyword(search.scope, bm25, in_scope, fetched), bm25
 
     # Function words alone are looked for only where they are surely meant.
     are_meant = search.question.literal or len(search.tokens) == 1
     if not are_meant:
-        return NOTHING, words
+        return NOTHING, bm25
     typed = [token.strip(_PUNCTUATION) for token in search.tokens]
     capitals = [word for word in typed if word != word.lower()]
     hits = await statements.function_words(
-        search.scope, words, capitals, fetched, _NEWEST
+        search.scope, bm25, capitals, fetched, _NEWEST
     )
-    return hits, _counted(words, hits)
+    return hits, _counted(bm25, hits)
 
 
-def _counted(words: Bm25, hits: Hits) -> Bm25:
+def _counted(bm25: Bm25, hits: Hits) -> Bm25:
     """Return function words with the number of the hits that hold each."""
     documents = {}
-    for bit, word in enumerate(islice(words.weights, _MAX_WORDS)):
-        documents[word] = sum(bits >> bit & 1 for bits in hits.words)
-    return replace(words, query=replace(words.query, documents=documents))
+    for bit, word in enumerate(islice(bm25.weights, _MAX_WORDS)):
+        documents[word] = sum(bits >> bit & 1 for bits in hits.lexeme_bits)
+    return replace(bm25, query=replace(bm25.query, documents=documents))
 
 
 def _frequencies(
-    forms: Sequence[TermForm], words: ScopeWords, *, former: bool
+    forms: Sequence[TermForm], in_scope: ScopeLexemes, *, former: bool
 ) -> QueryStatistics:
     """Return the document frequency of each lexeme, those of its spellings included, and the stems of spellings."""
     lexemes: list[str] = []
@@ -154,12 +154,12 @@ def _frequencies(
         for lexeme, stem in zip(form.lexemes, form.stems, strict=form.spelled):
             if stem is None or stem == lexeme:
                 continue
-            if words.documents(lexeme):
+            if in_scope.documents(lexeme):
                 stems[lexeme] = stem
     cue_forms = {lexeme: [in_cues(lexeme)] for lexeme in lexemes}
     return replace(
-        statistics_of(lexemes, stems, words, former=former),
-        cues=held_in_cues(cue_forms, words, former=former),
+        statistics_of(lexemes, stems, in_scope, former=former),
+        cues=held_in_cues(cue_forms, in_scope, former=former),
     )
 
 

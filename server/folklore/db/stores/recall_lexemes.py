@@ -1,4 +1,4 @@
-"""Words in scope, of one moment: kept statistics and entries of packed memories, and the words of fresh ones."""
+"""Lexemes in scope, of one moment: kept statistics and entries of packed memories, and the lexemes of fresh ones."""
 
 from __future__ import annotations
 
@@ -32,37 +32,37 @@ class Analysed(NamedTuple):
     lexeme: str
 
 
-class Matches(NamedTuple):
-    """The memories that hold a word, by their numbers for this question, with its frequencies and their lengths."""
+class Postings(NamedTuple):
+    """The memories that hold a lexeme, by their numbers for this question, with its frequencies and their lengths."""
 
     memories: NDArray[np.int64]
     frequencies: NDArray[np.float64]
     lengths: NDArray[np.float64]
 
-    def between(self, begin: int, end: int) -> Matches:
+    def between(self, begin: int, end: int) -> Postings:
         """Return a part of them."""
-        return Matches(
+        return Postings(
             self.memories[begin:end],
             self.frequencies[begin:end],
             self.lengths[begin:end],
         )
 
-    def joined(self, other: Matches) -> Matches:
+    def joined(self, other: Postings) -> Postings:
         """Return these and others, which are of other memories."""
-        return Matches(
+        return Postings(
             *(np.concatenate(column) for column in zip(self, other, strict=True))
         )
 
-    def without(self, other: Matches | None) -> Matches:
-        """Return those that do not hold the other word."""
+    def without(self, other: Postings | None) -> Postings:
+        """Return those that do not hold the other lexeme."""
         if other is None or not len(self.memories):
             return self
         mask = ~np.isin(self.memories, other.memories, assume_unique=True)
-        return Matches(self.memories[mask], self.frequencies[mask], self.lengths[mask])
+        return Postings(self.memories[mask], self.frequencies[mask], self.lengths[mask])
 
 
 @dataclass(frozen=True, slots=True)
-class ScopeWords:
+class ScopeLexemes:
     """The lexemes of a question in scope, of packed memories and of fresh ones.
 
     Postings know a lexeme by its hash (`lexeme_hash`), and so do the mappings here.
@@ -71,10 +71,10 @@ class ScopeWords:
     corpus: CorpusStatistics
     # The lexemes of each token that was read, in order.
     analysed: Sequence[Sequence[Analysed]]
-    # The number of packed memories with a lexeme, and their matches unless it is too common to be read.
+    # The number of packed memories with a lexeme, and their postings unless it is too common to be read.
     packed_documents: Mapping[int, int]
-    packed: Mapping[int, Matches]
-    fresh: Mapping[int, Matches]
+    packed: Mapping[int, Postings]
+    fresh: Mapping[int, Postings]
     # The rows of fresh memories with any lexeme, in the order of their ids.
     fresh_rows: NDArray[np.intp]
     # Ids, 16 bytes each: of namespaces with packed memories in their order, and of the fresh memories and their
@@ -84,8 +84,8 @@ class ScopeWords:
     fresh_ids: bytes
 
     @classmethod
-    def of(cls, row: Row, tokens: int, lexemes: Iterable[str]) -> ScopeWords:
-        """Read the row of recall/words, for this number of tokens and further lexemes."""
+    def of(cls, row: Row, tokens: int, lexemes: Iterable[str]) -> ScopeLexemes:
+        """Read the row of recall/lexemes, for this number of tokens and further lexemes."""
         analysed = _analysed(row, tokens)
         of_texts = set(lexemes)
         for items in analysed:
@@ -95,7 +95,7 @@ class ScopeWords:
         lengths = np.frombuffer(row["fresh_lengths"] or b"", ">i2").astype(np.float64)
         total = int(row["total"]) + len(lengths)
         all_lengths = float(row["length"]) + float(lengths.sum())
-        counts = zip(row["words"] or (), row["documents"] or (), strict=True)
+        counts = zip(row["hashes"] or (), row["documents"] or (), strict=True)
         packed, spaces = _packed(row)
         fresh, fresh_rows = _fresh(row, lengths, (*of_texts, *of_cues))
         return cls(
@@ -120,12 +120,12 @@ class ScopeWords:
 
     def documents_without(self, lexeme: str, stem: str) -> int:
         """Return how many memories hold a lexeme, and not the stem; of a common one how many hold it."""
-        matches = self.matches(lexeme)
-        if matches is None:
+        postings = self.postings(lexeme)
+        if postings is None:
             return self.documents(lexeme)
-        return len(matches.without(self.matches(stem)).memories)
+        return len(postings.without(self.postings(stem)).memories)
 
-    def matches(self, lexeme: str) -> Matches | None:
+    def postings(self, lexeme: str) -> Postings | None:
         """Return the memories that hold a lexeme; None if it is too common to be read."""
         key = lexeme_hash(lexeme)
         packed = self.packed.get(key)
@@ -133,24 +133,24 @@ class ScopeWords:
         if packed is None and self.packed_documents.get(key):
             return None
         if packed is None:
-            return fresh or _no_matches()
+            return fresh or _no_postings()
         if fresh is None:
             return packed
         return packed.joined(fresh)
 
-    def holding_in_cues(self, forms: Sequence[str]) -> NDArray[np.int64]:
-        """Return the memories whose cues hold a word in any of its forms; of a form too common to be read none."""
-        matches = [self.matches(form) for form in forms]
-        memories = [found.memories for found in matches if found is not None]
+    def holding_in_cues(self, lexemes: Sequence[str]) -> NDArray[np.int64]:
+        """Return the memories whose cues hold any of these lexemes; of one too common to be read none."""
+        postings = [self.postings(lexeme) for lexeme in lexemes]
+        memories = [found.memories for found in postings if found is not None]
         if not memories:
-            return _no_matches().memories
-        # Most words have one form, which a memory has once.
+            return _no_postings().memories
+        # Most words have one lexeme in cues, which a memory has once.
         if len(memories) == 1:
             return memories[0]
         return np.unique(np.concatenate(memories))
 
     def with_cues(self, bm25: Bm25, memories: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each memory whether its cues hold any of the words."""
+        """Return for each memory whether its cues hold any of the lexemes."""
         with_any = [np.zeros(0, np.int64)]
         for cue in bm25.cues.values():
             with_any.append(self.holding_in_cues(cue.lexemes))
@@ -159,28 +159,28 @@ class ScopeWords:
     def ordered(
         self, bm25: Bm25
     ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-        """Return the memories that hold any word, by descending BM25, their scores, and the weights of their words.
+        """Return the memories that hold any lexeme, by descending BM25, their scores, and the weights of their lexemes.
 
         Robertson and Zaragoza 2009, equation 3.15. A word of cues adds its weight to the score once, whatever the length
-        of the text. The weights are those of words of the text alone, without dates.
+        of the text. The weights are those of lexemes of the text alone, without dates.
         """
         groups = [np.zeros(0, np.int64)]  # memories, which may be in several groups
         parts_of_scores = [np.zeros(0)]
         parts_of_weights = [np.zeros(0)]
         for cue in bm25.cues.values():
-            with_word = self.holding_in_cues(cue.lexemes)
-            groups.append(with_word)
-            parts_of_scores.append(np.full(len(with_word), cue.weight))
-            parts_of_weights.append(np.zeros(len(with_word)))
+            with_lexeme = self.holding_in_cues(cue.lexemes)
+            groups.append(with_lexeme)
+            parts_of_scores.append(np.full(len(with_lexeme), cue.weight))
+            parts_of_weights.append(np.zeros(len(with_lexeme)))
         for lexeme, weight in bm25.weights.items():
-            matches = self._matches_without_stem(lexeme, bm25.query.stems)
-            if matches is None:
+            postings = self._postings_without_stem(lexeme, bm25.query.stems)
+            if postings is None:
                 continue
             is_date = lexeme.startswith("@")
-            weight_of_word = 0.0 if is_date else weight
-            groups.append(matches.memories)
-            parts_of_scores.append(_bm25(matches, weight, bm25))
-            parts_of_weights.append(np.full(len(matches.memories), weight_of_word))
+            weight_in_text = 0.0 if is_date else weight
+            groups.append(postings.memories)
+            parts_of_scores.append(_bm25(postings, weight, bm25))
+            parts_of_weights.append(np.full(len(postings.memories), weight_in_text))
 
         memories, indexes = np.unique(np.concatenate(groups), return_inverse=True)
         scores = np.bincount(indexes, np.concatenate(parts_of_scores))
@@ -192,14 +192,14 @@ class ScopeWords:
             weights[order].astype(np.float64),
         )
 
-    def _matches_without_stem(
+    def _postings_without_stem(
         self, lexeme: str, stems: Mapping[str, str]
-    ) -> Matches | None:
-        """Return the matches of a lexeme, without those of its stem, which counts them; None if it is too common."""
-        matches = self.matches(lexeme)
-        if matches is None or lexeme not in stems:
-            return matches
-        return matches.without(self.matches(stems[lexeme]))
+    ) -> Postings | None:
+        """Return the postings of a lexeme, without those of its stem, which counts them; None if it is too common."""
+        postings = self.postings(lexeme)
+        if postings is None or lexeme not in stems:
+            return postings
+        return postings.without(self.postings(stems[lexeme]))
 
     def best_of_few(
         self, bm25: Bm25, few: Mapping[UUID, UUID], packed: Iterable[Row], fetch: int
@@ -272,20 +272,20 @@ def _analysed(row: Row, tokens: int) -> list[list[Analysed]]:
     return analysed
 
 
-def _bm25(matches: Matches, weight: float, bm25: Bm25) -> NDArray[np.float64]:
-    """Return what a lexeme of this weight adds to the score of each of its matches."""
+def _bm25(postings: Postings, weight: float, bm25: Bm25) -> NDArray[np.float64]:
+    """Return what a lexeme of this weight adds to the score of each of its postings."""
     mean_length = max(bm25.query.corpus.mean_length, 1.0)
-    longer = bm25.k1 * (1.0 - bm25.b + bm25.b * matches.lengths / mean_length)
-    frequencies = matches.frequencies
+    longer = bm25.k1 * (1.0 - bm25.b + bm25.b * postings.lengths / mean_length)
+    frequencies = postings.frequencies
     return weight * (bm25.k1 + 1.0) * frequencies / (frequencies + longer)
 
 
-def _no_matches() -> Matches:
-    return Matches(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
+def _no_postings() -> Postings:
+    return Postings(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
 
 
-def _packed(row: Row) -> tuple[dict[int, Matches], bytes]:
-    """Return the packed matches of each lexeme that was read, and the namespaces with any, in the order of their ids."""
+def _packed(row: Row) -> tuple[dict[int, Postings], bytes]:
+    """Return the packed postings of each lexeme that was read, and the namespaces with any, in the order of their ids."""
     names = ("rare", "spaces", "counts", "entries")
     of_texts = []
     of_cues = []
@@ -296,17 +296,17 @@ def _packed(row: Row) -> tuple[dict[int, Matches], bytes]:
         else:
             of_texts.append(part)
     spaces = np.unique(np.frombuffer(b"".join(row["spaces"] or ()), "S16"))
-    matches = _matches_of(of_texts, spaces, np.dtype(_ENTRY))
-    matches |= _matches_of(of_cues, spaces, np.dtype(_ENTRY[:1]))
-    return matches, spaces.tobytes()
+    postings = _postings_of(of_texts, spaces, np.dtype(_ENTRY))
+    postings |= _postings_of(of_cues, spaces, np.dtype(_ENTRY[:1]))
+    return postings, spaces.tobytes()
 
 
-def _matches_of(
+def _postings_of(
     parts: Sequence[tuple[int, bytes, bytes, bytes]],
     spaces: NDArray[np.bytes_],
     entry: np.dtype[np.void],
-) -> dict[int, Matches]:
-    """Return the matches of lexemes by their packed entries.
+) -> dict[int, Postings]:
+    """Return the postings of lexemes by their packed entries.
 
     A part has the hash of a lexeme, namespaces with any entry, the number of these in each, and the entries. `spaces` are all
     namespaces, by which memories are numbered.
@@ -319,41 +319,41 @@ def _matches_of(
     entries = np.frombuffer(b"".join(entries_of_parts), entry)
     memories = entries["number"] + np.repeat(indexes << 32, counts)
     if entry.names == ("number",):  # a word of cues counts once, whatever the length
-        every = Matches(memories, np.ones(len(memories)), np.zeros(len(memories)))
+        every = Postings(memories, np.ones(len(memories)), np.zeros(len(memories)))
     else:
-        every = Matches(
+        every = Postings(
             memories,
             entries["frequency"].astype(float),
             entries["length"].astype(float),
         )
 
-    matches: dict[int, Matches] = {}
+    postings: dict[int, Postings] = {}
     begin = 0
     for key, raw in zip(keys, entries_of_parts, strict=True):
         end = begin + len(raw) // entry.itemsize
         found = every.between(begin, end)
-        if key in matches:  # of another database
-            found = matches[key].joined(found)
-        matches[key] = found
+        if key in postings:  # of another database
+            found = postings[key].joined(found)
+        postings[key] = found
         begin = end
-    return matches
+    return postings
 
 
 def _fresh(
     row: Row, lengths: NDArray[np.float64], lexemes: Collection[str]
-) -> tuple[dict[int, Matches], NDArray[np.intp]]:
-    """Return the matches of lexemes, by hash, among fresh memories, and the rows of these in the order of their ids."""
+) -> tuple[dict[int, Postings], NDArray[np.intp]]:
+    """Return the postings of lexemes, by hash, among fresh memories, and the rows of these in the order of their ids."""
     if not len(lengths) or not lexemes:
         return {}, np.zeros(0, np.intp)
-    # Columns of all words of fresh memories, memory by memory.
-    hashes = np.frombuffer(row["fresh_words"], ">i4")
-    words_of_each = np.frombuffer(row["fresh_counts"], ">i4")
+    # Columns of all lexemes of fresh memories, memory by memory.
+    hashes = np.frombuffer(row["fresh_hashes"], ">i4")
+    hashes_of_each = np.frombuffer(row["fresh_counts"], ">i4")
     all_frequencies = np.frombuffer(row["fresh_frequencies"], ">i2")
 
     keys = sorted(set(map(lexeme_hash, lexemes)))
     targets = np.array(keys, np.int32)
     entries, indexes = _occurrences(hashes, targets)
-    rows = np.searchsorted(np.cumsum(words_of_each), entries, side="right")
+    rows = np.searchsorted(np.cumsum(hashes_of_each), entries, side="right")
     frequencies = all_frequencies[entries].astype(np.float64)
 
     matched = np.unique(rows)
@@ -361,14 +361,14 @@ def _fresh(
     matched = matched[np.lexsort((low, high))]
     numbers = np.empty(len(lengths), np.int64)
     numbers[matched] = _FRESH + np.arange(len(matched))
-    matches = {}
+    postings = {}
     for index in np.unique(indexes).tolist():
         mask = indexes == index
         rows_of_lexeme = rows[mask]
-        matches[keys[index]] = Matches(
+        postings[keys[index]] = Postings(
             numbers[rows_of_lexeme], frequencies[mask], lengths[rows_of_lexeme]
         )
-    return matches, matched
+    return postings, matched
 
 
 def _occurrences(
