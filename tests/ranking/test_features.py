@@ -37,12 +37,12 @@ def pool(count: int, cues: dict[str, Any] | None = None, **facts: Any) -> Pool:
     held = np.zeros((count, words), bool)
     known: dict[str, Any] = {
         "keyword": zeros, "fetched": 30, "cosines": zeros, "vectors": np.zeros((count, 2), np.float32),
-        "question": None, "unrelated": 0.0, "matches": held, "anywhere": held, "rarity": np.ones(words),
+        "question": None, "unrelated": 0.0, "in_text": held, "anywhere": held, "rarity": np.ones(words),
         "letters": np.ones(words), "names": np.zeros(words, bool), "sequence": zeros, "pairs": 0.0, "dates": None,
         "lengths": zeros, "asks": zeros > 0, "beside": np.full((count, 4), -1),
     }  # fmt: skip
     of_cues: dict[str, Any] = {
-        "cued": zeros > 0, "cosines": zeros, "matches": held, "sequence": zeros,
+        "cued": zeros > 0, "cosines": zeros, "in_cues": held, "sequence": zeros,
     }  # fmt: skip
     if cues is not None:
         facts["cues"] = CueFacts(
@@ -88,21 +88,21 @@ def pool(count: int, cues: dict[str, Any] | None = None, **facts: Any) -> Pool:
         ("scaled cosine", {"vectors": [[1, 0], [0.8, 0.6], [0, 0]], "cosines": [0.5, 0.25, 0], "unrelated": 0.6},
          [1, 1.0 / 1.5, 0]),
         ("cosine rank", {"cosines": [0.5, 0.9, 0.5, 0, -0.2]}, [1 / 1.1, 1, 1 / 1.1, 0, 1 / 1.4]),
-        ("coverage", {"matches": HELD, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
-        ("coverage", {"matches": HELD, "rarity": [5, 3, 2], "dates": [0, 1, 0.5]}, [5 / 15, 13 / 15, 2.5 / 15]),
-        ("coverage", {"matches": HELD, "rarity": [0.2, 0.2, 0.1], "dates": [0, 0, 1]}, [0.2 / 1.5, 0.4 / 1.5, 1 / 1.5]),
+        ("coverage", {"in_text": HELD, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
+        ("coverage", {"in_text": HELD, "rarity": [5, 3, 2], "dates": [0, 1, 0.5]}, [5 / 15, 13 / 15, 2.5 / 15]),
+        ("coverage", {"in_text": HELD, "rarity": [0.2, 0.2, 0.1], "dates": [0, 0, 1]}, [0.2 / 1.5, 0.4 / 1.5, 1 / 1.5]),
         ("coverage", {"dates": [0, 1]}, [0, 1]),
-        ("coverage", {"matches": HELD, "rarity": [0, 0, 0]}, [0, 0, 0]),
+        ("coverage", {"in_text": HELD, "rarity": [0, 0, 0]}, [0, 0, 0]),
         ("context", {"anywhere": HELD, "rarity": [5, 3, 2], "beside": BETWEEN}, [3 / 10, 0, 0]),
         ("context", {"anywhere": HELD, "rarity": [5, 3, 2], "beside": [[-1] * 4] * 2 + [[0, 1, -1, -1]]}, [0, 0, 0.8]),
         ("sequence", {"sequence": [2, 0, 4], "pairs": 4}, [1 / 2, 0, 1]),
         ("sequence", {"sequence": [0, 0]}, [0, 0]),
         ("neighbours", SESSION, [0, 0, 1 + 1 / 1.1, 1 / 2, 0.6]),
         ("neighbours beyond", SESSION, [0, 0, 0, 1 / 1.1 / 2, 0.6 * (1 + 1 / 1.1)]),
-        ("letters held", {"matches": HELD, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
-        ("letters held", {"matches": HELD, "letters": [2, 1, 0]}, [2 / 6, 3 / 6, 0]),
+        ("letters held", {"in_text": HELD, "letters": [6, 3, 1]}, [6 / 15, 9 / 15, 0]),
+        ("letters held", {"in_text": HELD, "letters": [2, 1, 0]}, [2 / 6, 3 / 6, 0]),
         ("letters held", {"anywhere": HELD, "letters": [6, 3, 1], "beside": BETWEEN}, [0.9 * 3 / 15, 0, 0]),
-        ("letters held", {"matches": HELD, "letters": [6, 3, 1], "dates": [0, 1, 0.5]}, [6 / 22.5, 16.5 / 22.5, 1 / 6]),
+        ("letters held", {"in_text": HELD, "letters": [6, 3, 1], "dates": [0, 1, 0.5]}, [6 / 22.5, 16.5 / 22.5, 1 / 6]),
         ("sequence held", {"sequence": [2, 0, 10], "pairs": 10}, [2 / 15, 0, 10 / 15]),
         ("sequence held", {"sequence": [2, 1], "pairs": 2}, [1 / 2, 1 / 4]),
         ("sequence held", {"sequence": [0, 0]}, [0, 0]),
@@ -112,14 +112,14 @@ def pool(count: int, cues: dict[str, Any] | None = None, **facts: Any) -> Pool:
         ("meaning", {"vectors": DIAGONALS, "question": [1, 0], "beside": BETWEEN, "unrelated": 0.5},
          [2 * 1.3 / (1.3**2 + 0.4**2) ** 0.5 - 1, 2 * 0.6 / (0.6**2 + 1.3**2) ** 0.5 - 1, -1]),
         ("meaning", {"vectors": [[0, 0], [0.3, 0]], "question": [1, 0]}, [0, 1]),
-        ("cue coverage", {"cues": {"matches": HELD}, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
+        ("cue coverage", {"cues": {"in_cues": HELD}, "rarity": [5, 3, 2]}, [1 / 2, 4 / 5, 0]),
         ("cue cosine", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
-        ("cue words", {"cues": {"matches": HELD}, "letters": [6, 3, 1]}, [6 / 30, 9 / 33, 0]),
+        ("cue words", {"cues": {"in_cues": HELD}, "letters": [6, 3, 1]}, [6 / 30, 9 / 33, 0]),
         ("cue meaning", {"cues": {"cosines": [0.5, -0.2, 0]}}, [0.5, 0, 0]),
         ("cued", {"cues": {"cued": [1, 0]}}, [1, 0]),
-        ("unnamed", {"matches": HELD, "names": [0, 0, 0]}, [0, 0, 0]),
-        ("unnamed", {"matches": HELD, "names": [0, 1, 1]}, [1, 0, 1]),
-        ("unnamed", {"matches": HELD, "anywhere": HELD, "names": [0, 1, 0], "beside": BETWEEN}, [0, 0, 1]),
+        ("unnamed", {"in_text": HELD, "names": [0, 0, 0]}, [0, 0, 0]),
+        ("unnamed", {"in_text": HELD, "names": [0, 1, 1]}, [1, 0, 1]),
+        ("unnamed", {"in_text": HELD, "anywhere": HELD, "names": [0, 1, 0], "beside": BETWEEN}, [0, 0, 1]),
     ],
 )  # fmt: skip
 def test_a_feature_has_the_value_of_its_formula(
@@ -237,7 +237,7 @@ def test_a_part_of_the_relevance_belongs_to_the_group_that_a_weight_of_a_request
 def test_a_feature_of_cues_is_nothing_for_a_memory_without_any(name: str) -> None:
     feature = CONFIDENCE[name] if name in CONFIDENCE else RELEVANCE[name][0]
     facts = pool(
-        2, matches=HELD[:2], rarity=[5, 3, 2], letters=[6, 3, 1], cosines=[0.9, 0.4]
+        2, in_text=HELD[:2], rarity=[5, 3, 2], letters=[6, 3, 1], cosines=[0.9, 0.4]
     )
 
     assert feature(facts).tolist() == [0, 0]

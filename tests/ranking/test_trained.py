@@ -27,7 +27,7 @@ def test_relevance_is_the_sum_of_the_features_times_their_weights_and_confidence
 ):
     facts = pool(
         2,
-        matches=[[1, 0], [0, 1]],
+        in_text=[[1, 0], [0, 1]],
         rarity=[3, 1],
         letters=[3, 2],
         names=[1, 0],

@@ -23,7 +23,9 @@ def coverage(question: str, text: str) -> float:
     words = QuestionWords.of(question.split())
     return (
         sum(
-            word.weight for word in words.words if word.start in plain(with_parts(text))
+            word.weight
+            for word in words.distinct
+            if word.start in plain(with_parts(text))
         )
         / words.weight
     )
@@ -57,7 +59,7 @@ def test_long_words_weigh_more_than_short_ones() -> None:
 def test_a_date_is_no_word_and_is_near_to_its_day() -> None:
     words = QuestionWords.of("harbour on 8 July 2025".split())
 
-    assert {word.start.strip() for word in words.words} == {"harbo", "on"}
+    assert {word.start.strip() for word in words.distinct} == {"harbo", "on"}
     assert (
         words.nearness(DAY)
         == 1
@@ -77,14 +79,14 @@ def test_parts_of_contractions_are_no_words_and_german_nouns_no_names() -> None:
     german = QuestionWords.of(
         "Warum zeigt das Display nach dem Neustart die falsche Uhrzeit an".split()
     )
-    assert not any(word.name for word in german.words)
+    assert not any(word.name for word in german.distinct)
 
 
 @given(texts)
 def test_a_question_holds_its_own_words(text: str) -> None:
     words = QuestionWords.of(text.split())
 
-    assert all(word.start in plain(text) for word in words.words)
+    assert all(word.start in plain(text) for word in words.distinct)
     assert words.in_sequence(plain(text)) <= words.pair_weight + 1e-9
 
 
@@ -167,6 +169,6 @@ def test_a_name_agrees_in_either_spelling_and_a_symbol_as_it_is(
     words = QuestionWords.of(question.split())
     held = words.as_in_question(plain(f"{with_parts(text)} {joined_names(text)}"))
 
-    assert any(word.start in held for word in words.words)
-    weights = [word.weight for word in words.words if word.start in held]
+    assert any(word.start in held for word in words.distinct)
+    weights = [word.weight for word in words.distinct if word.start in held]
     assert sum(weights) >= 0.5 * words.weight

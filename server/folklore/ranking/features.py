@@ -42,7 +42,7 @@ class CueFacts:
 
     cued: NDArray[np.bool_]
     cosines: NDArray[np.float64]
-    matches: NDArray[np.bool_]
+    in_cues: NDArray[np.bool_]
     sequence: NDArray[np.float64]
 
 
@@ -64,7 +64,7 @@ class Pool:
     question: NDArray[np.float32] | None
     unrelated: float
     # Whether a candidate holds a word in any form (n, words): a long text in its best passage, and anywhere in it.
-    matches: NDArray[np.bool_]
+    in_text: NDArray[np.bool_]
     anywhere: NDArray[np.bool_]
     # The weight of each word (words,) by its rarity among the memories, and by its letters, which depend on no memory;
     # and whether it is a name.
@@ -106,8 +106,8 @@ class Pool:
     def in_text_or_cues(self) -> NDArray[np.bool_]:
         """The words (n, words) that the text, a long one in its best passage, or the cues hold."""
         if self.cues is None:
-            return self.matches
-        return self.matches | self.cues.matches
+            return self.in_text
+        return self.in_text | self.cues.in_cues
 
     @cached_property
     def in_sequence(self) -> NDArray[np.float64]:
@@ -125,7 +125,7 @@ class Pool:
         )
         if self.cues is None:
             return only_there
-        return only_there & ~self.cues.matches
+        return only_there & ~self.cues.in_cues
 
     @cached_property
     def dense_ranks(self) -> NDArray[np.int64]:
@@ -274,7 +274,7 @@ def cue_coverage(pool: Pool) -> NDArray[np.float64]:
     """Return the share of the question's words that the cues hold, by rarity."""
     if pool.cues is None:
         return np.zeros(len(pool.keyword))
-    return _share(pool.cues.matches @ pool.rarity, float(pool.rarity.sum()))
+    return _share(pool.cues.in_cues @ pool.rarity, float(pool.rarity.sum()))
 
 
 def cue_words(pool: Pool) -> NDArray[np.float64]:
@@ -285,7 +285,7 @@ def cue_words(pool: Pool) -> NDArray[np.float64]:
     """
     if pool.cues is None:
         return np.zeros(len(pool.keyword))
-    weight = pool.cues.matches @ pool.letters
+    weight = pool.cues.in_cues @ pool.letters
     return weight / (weight + ENOUGH)
 
 

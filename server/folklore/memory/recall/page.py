@@ -69,7 +69,7 @@ def _is_match(id_: UUID, ranked: RankedList) -> bool:
 def _is_scored(ranked: RankedList) -> bool:
     """Return whether the answer shows scores; of a question of signs alone there is nothing to say."""
     words = ranked.search.words
-    return ranked.search.sorted_by_score and bool(words.words or words.dates)
+    return ranked.search.sorted_by_score and bool(words.distinct or words.dates)
 
 
 def continued(
@@ -114,7 +114,7 @@ def _result(id_: UUID, ranked: RankedList) -> Recalled:
         variants=tuple(variants),
         replaces=tuple(replaces),
         contradicts=tuple(candidate.row["contradicts"] or ()),
-        passage=candidates.matches[id_].passage,
+        passage=candidates.held[id_].passage,
     )
 
 
@@ -279,7 +279,7 @@ def _explain_answer(retrieval: Retrieval) -> JsonObject:
             "milliseconds": round(branch_list.milliseconds, 2),
         }
     lexemes = {}
-    for item in retrieval.words():
+    for item in retrieval.explained_words():
         weight = round(item.weight, 3)
         lexemes[item.word] = {"documents": item.documents, "weight": weight}
     if lexemes:

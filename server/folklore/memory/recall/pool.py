@@ -34,15 +34,15 @@ _STEPS = (-1, 1, -2, 2)
 _END = " \0 "
 
 
-class WordMatch(NamedTuple):
-    """Match of a candidate with a question: words held, weight of pairs in sequence; of a long text its passage.
+class WordsHeld(NamedTuple):
+    """Words of a question that a candidate holds, and the weight of pairs in sequence; of a long text its passage.
 
-    `anywhere` are the words that the whole of a long text holds, `words` those of the passage; `sequence` is that of
+    `anywhere` are the words that the whole of a long text holds, `in_text` those of the passage; `sequence` is that of
     the passage with most. `opening` are the first words of the memory. `in_cues` are the words that its cues hold, none
     without any; `cue_sequence` is the weight of pairs there.
     """
 
-    words: Sequence[bool]
+    in_text: Sequence[bool]
     sequence: float
     anywhere: Sequence[bool]
     passage: tuple[int, int] | None = None
@@ -53,7 +53,7 @@ class WordMatch(NamedTuple):
 
 @dataclass(frozen=True)
 class Candidates:
-    """Candidates, a row for each, and what they hold of the question; of some, `previous` has the match.
+    """Candidates, a row for each, and what they hold of the question; of some, `previous` has that.
 
     `rrf` are their fused ranks in the branches. Of those in `surrounded`, the memories before and after in the session
     are candidates too.
@@ -63,7 +63,7 @@ class Candidates:
     all: Mapping[UUID, Candidate]
     rrf: Mapping[UUID, float] = field(default_factory=dict)
     surrounded: Collection[UUID] = frozenset()
-    previous: Mapping[UUID, WordMatch] = field(default_factory=dict)
+    previous: Mapping[UUID, WordsHeld] = field(default_factory=dict)
 
     @cached_property
     def rarity(self) -> NDArray[np.float64]:
@@ -71,18 +71,18 @@ class Candidates:
         search = self.retrieval.search
         bm25 = self.retrieval.keyword.bm25
         if bm25 is None:
-            return np.zeros(len(search.words.words))
+            return np.zeros(len(search.words.distinct))
         of_tokens = rarities(bm25.query, len(search.tokens))
-        return np.array([of_tokens[word.position] for word in search.words.words])
+        return np.array([of_tokens[word.position] for word in search.words.distinct])
 
     @cached_property
-    def matches(self) -> Mapping[UUID, WordMatch]:
-        """The match of each candidate with the question."""
+    def held(self) -> Mapping[UUID, WordsHeld]:
+        """The words of the question that each candidate holds."""
         words = self.retrieval.search.words
         rarity = self.rarity
         previous = self.previous
         return {
-            id_: previous.get(id_) or _match(words, rarity, candidate)
+            id_: previous.get(id_) or _words_held(words, rarity, candidate)
             for id_, candidate in self.all.items()
         }
 
@@ -105,15 +105,15 @@ class Candidates:
         return matrix
 
     @cached_property
-    def words(self) -> NDArray[np.bool_]:
-        """The words of the question (n, words) that each holds."""
-        return self._matrix([match.words for match in self.matches.values()])
+    def in_text(self) -> NDArray[np.bool_]:
+        """The words of the question (n, words) that the text of each holds, a long one in its best passage."""
+        return self._matrix([held.in_text for held in self.held.values()])
 
     @cached_property
     def in_cues(self) -> NDArray[np.bool_]:
         """The words of the question (n, words) that the cues of each hold."""
         none = [False] * len(self.rarity)
-        return self._matrix([match.in_cues or none for match in self.matches.values()])
+        return self._matrix([held.in_cues or none for held in self.held.values()])
 
     def _matrix(self, rows: Sequence[Sequence[bool]]) -> NDArray[np.bool_]:
         return np.array(rows, dtype=bool).reshape(len(rows), len(self.rarity))
@@ -138,7 +138,7 @@ class Candidates:
     def text(self, id_: UUID) -> str:
         """Return the text of a candidate, of a long one its best passage."""
         content = self.all[id_].content
-        passage = self.matches[id_].passage
+        passage = self.held[id_].passage
         if passage is None:
             return content
         begin, end = passage
@@ -162,8 +162,8 @@ class Candidates:
     def pool(self) -> Pool:
         """Return the candidates as the features see them."""
         search = self.retrieval.search
-        words = search.words.words
-        matches = self.matches.values()
+        words = search.words.distinct
+        held_by_each = self.held.values()
         hits = self.retrieval.hits.get("keyword", NOTHING)
         scores = dict(zip(hits.ids, hits.scores, strict=True))
         asks = [is_question(candidate.content) for candidate in self.all.values()]
@@ -174,12 +174,12 @@ class Candidates:
             vectors=self.vectors,
             question=self.question,
             unrelated=self.retrieval.dense.unrelated,
-            matches=self.words,
-            anywhere=self._matrix([match.anywhere for match in matches]),
+            in_text=self.in_text,
+            anywhere=self._matrix([held.anywhere for held in held_by_each]),
             rarity=self.rarity,
             letters=np.array([word.weight for word in words]),
             names=np.array([word.name for word in words], dtype=bool),
-            sequence=np.array([match.sequence for match in matches]),
+            sequence=np.array([held.sequence for held in held_by_each]),
             pairs=search.words.pair_weight,
             dates=self._nearness_of_dates(),
             lengths=np.array(list(map(_length_of, self.all.values())), float),
@@ -225,11 +225,11 @@ class Candidates:
         cued = [bool(item.row["cues"]) for item in self.all.values()]
         if not any(cued) and all(cosine is None for cosine in cosines):
             return None
-        sequence = [match.cue_sequence for match in self.matches.values()]
+        sequence = [held.cue_sequence for held in self.held.values()]
         return CueFacts(
             cued=np.array(cued, dtype=bool),
             cosines=self._cue_cosines(cosines),
-            matches=self.in_cues,
+            in_cues=self.in_cues,
             sequence=np.array(sequence),
         )
 
@@ -256,9 +256,9 @@ def _length_of(candidate: Candidate) -> int:
     return candidate.length or len(candidate.content) // _CHARACTERS_PER_LEXEME + 1
 
 
-def _match(
+def _words_held(
     words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
-) -> WordMatch:
+) -> WordsHeld:
     """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
 
     Summary, tags, paths and author count as text.
@@ -270,16 +270,16 @@ def _match(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
     if candidate.passages is not None:
-        match = _match_of_passages(words, rarity, content, others, candidate.passages)
-        return match._replace(in_cues=in_cues, cue_sequence=cue_sequence)
+        held = _held_in_passages(words, rarity, content, others, candidate.passages)
+        return held._replace(in_cues=in_cues, cue_sequence=cue_sequence)
     if len(content) <= _KEPT_CHARACTERS:
         text, opening = _plain_and_opening(content, others)
     else:
         # Not kept: a few long texts would fill the memory of the process.
         text, opening = _plain_and_opening.__wrapped__(content, others)
     words_in_text, sequence = _words_in(words, text)
-    return WordMatch(
-        words=words_in_text,
+    return WordsHeld(
+        in_text=words_in_text,
         sequence=sequence,
         anywhere=words_in_text,
         opening=opening,
@@ -288,13 +288,13 @@ def _match(
     )
 
 
-def _match_of_passages(
+def _held_in_passages(
     words: QuestionWords,
     rarity: NDArray[np.float64],
     content: str,
     others: str,
     passages: Passages,
-) -> WordMatch:
+) -> WordsHeld:
     """Return what a long text holds, of its words those of the passage that holds most and is nearest."""
     words_of_each = []
     sequences = []
@@ -306,8 +306,8 @@ def _match_of_passages(
     shares = np.array(words_of_each, dtype=bool) @ rarity / max(rarity.sum(), 1e-9)
     best = int((shares + passages.cosines).argmax())
     _, end_of_first = passages.ranges[0]
-    return WordMatch(
-        words=words_of_each[best],
+    return WordsHeld(
+        in_text=words_of_each[best],
         sequence=max(sequences),
         anywhere=[any(of_word) for of_word in zip(*words_of_each, strict=True)],
         passage=passages.ranges[best],

@@ -224,7 +224,7 @@ def _representatives(
 
     groups = diversity.group_near_duplicates(
         order,
-        opening_of=lambda id_: candidates.matches[id_].opening,
+        opening_of=lambda id_: candidates.held[id_].opening,
         text_of=lambda id_: candidates.all[id_].content,
         time_of=candidates.time_of,
     )
@@ -426,7 +426,7 @@ def _on_one_subject(
 def _covers_older(candidates: Candidates, ids: Sequence[UUID]) -> NDArray[np.bool_]:
     """Return for which pairs (older, newer) the newer holds enough of the question's words that the older holds."""
     rows = candidates.rows_of(ids)
-    words = candidates.words[rows] | candidates.in_cues[rows]
+    words = candidates.in_text[rows] | candidates.in_cues[rows]
     weighted = words * candidates.rarity
     # Entry (i, j) is the rarity of the words that both hold, and the diagonal that of all which one holds.
     shared = weighted @ words.T.astype(float)
@@ -508,7 +508,7 @@ async def _confidences(
         members[id_] = candidates.all[id_]
     for id_, candidate in further.items():
         members[id_] = candidates.all.get(id_, candidate)
-    pool = Candidates(candidates.retrieval, members, previous=candidates.matches).pool()
+    pool = Candidates(candidates.retrieval, members, previous=candidates.held).pool()
     # The results are the first rows.
     confidences = weights.confidence_of(pool).tolist()
     return dict(zip(results, confidences, strict=False))
@@ -574,7 +574,7 @@ def _calibrated(
 ) -> dict[UUID, float]:
     """Return the calibrated probability that each result is right, to three digits."""
     words = candidates.retrieval.search.words
-    if not words.words and not words.dates:
+    if not words.distinct and not words.dates:
         return dict.fromkeys(confidence, 0.0)  # of signs alone, nothing can be said
     rows = candidates.rows_of(confidence)
     has_cues = [bool(item.row["cues"]) for item in candidates.all.values()]

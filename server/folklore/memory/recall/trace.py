@@ -38,7 +38,7 @@ async def explain(context: RequestContext, request: ExplainRequest) -> Explanati
         searched=namespaces.names,
         branches=outcome.retrieval.lists(),
         candidates=tuple(_candidates(outcome, await _texts(memory, outcome))),
-        words=outcome.retrieval.words(),
+        words=outcome.retrieval.explained_words(),
         ranking=numbers_of(search.ranking),
         degraded=outcome.degraded,
     )

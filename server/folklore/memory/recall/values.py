@@ -153,7 +153,7 @@ class Retrieval:
             lists.append(BranchList(branch, path, milliseconds, tuple(rows)))
         return tuple(lists)
 
-    def words(self) -> tuple[ExplainedWord, ...]:
+    def explained_words(self) -> tuple[ExplainedWord, ...]:
         """Return the words of the question, the heaviest first."""
         bm25 = self.keyword.bm25
         if bm25 is None:

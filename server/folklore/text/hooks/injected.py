@@ -60,7 +60,7 @@ class Quoting:
     def share(self, note: str) -> float:
         """Return the share of a note's words, by weight, that the text holds; 0 for a note without words."""
         words = QuestionWords.of(note.split())
-        shared = [word.weight for word in words.words if word.start in self.text]
+        shared = [word.weight for word in words.distinct if word.start in self.text]
         return sum(shared) / (words.weight or 1)
 
 

@@ -115,7 +115,7 @@ class QuestionWords:
     write a name of the question, each with that of the question.
     """
 
-    words: tuple[QuestionWord, ...]
+    distinct: tuple[QuestionWord, ...]
     pairs: tuple[tuple[str, float], ...] = ()
     names: tuple[str, ...] = ()
     dates: Mapping[str, float] = field(default_factory=dict)
@@ -139,7 +139,7 @@ class QuestionWords:
             reader.read_symbols(token, position)
             reader.begin_next(token)
         return cls(
-            words=tuple(reader.words.values()),
+            distinct=tuple(reader.words.values()),
             pairs=_pairs_of(reader.sequence),
             names=_names_of(tokens[:_MAX_WORDS]),
             dates=dates,
@@ -157,12 +157,12 @@ class QuestionWords:
     @cached_property
     def starts(self) -> Sequence[str]:
         """The beginnings of the words, which are looked for in each of many texts."""
-        return [word.start for word in self.words]
+        return [word.start for word in self.distinct]
 
     @cached_property
     def weight(self) -> float:
         """The weight of all words."""
-        return sum(word.weight for word in self.words)
+        return sum(word.weight for word in self.distinct)
 
     def nearness(self, when: datetime) -> float:
         """Return how near a time is to the dates of the question, 0 to 1."""
@@ -193,7 +193,7 @@ class QuestionWords:
 
     def pattern(self, least: float) -> re.Pattern[str] | None:
         """Return what finds the forms of the words that weigh more than `least`; None if there is no such word."""
-        words = [word for word in self.words if word.weight > least]
+        words = [word for word in self.distinct if word.weight > least]
         if not words:
             return None
         return re.compile("|".join(map(_forms_of, words)), re.IGNORECASE)
@@ -206,7 +206,7 @@ class QuestionWords:
                 text  # a few letters have longer forms, and the offsets would be wrong
             )
         results: list[Occurrence] = []
-        for word in self.words:
+        for word in self.distinct:
             letters = word.start.strip()
             may_be_within = _UNSPACED.match(letters) is not None
             begin = lower.find(letters)
