@@ -211,7 +211,7 @@ async def floors(home: Path, texts: Sequence[str]) -> Figures:
                 for name, values in seen:
                     branch = (
                         "keyword"
-                        if re.match("recall/(words|keyword)", name)
+                        if re.match("recall/(lexemes|keyword)", name)
                         else "dense"
                     )
                     if branch == "dense" and not re.match(

@@ -27,11 +27,11 @@ def test_an_edit_is_its_path_and_text_or_the_first_file_of_a_patch(
 
 def test_the_words_are_distinct_names_that_not_any_code_has() -> None:
     edit = Edit("web/src/cart.ts", "export const total = http.Get(url) + Total + ab")
-    assert edit.words == "total http.Get url Total web cart"
-    assert Edit("a.py", " ".join(f"w{n}a" for n in range(300))).words == " ".join(
+    assert edit.question == "total http.Get url Total web cart"
+    assert Edit("a.py", " ".join(f"w{n}a" for n in range(300))).question == " ".join(
         f"w{n}a" for n in range(200)
     )
-    assert Edit("late.py", "x" * 19_999 + "! unread").words == f"{'x' * 19_999} late"
+    assert Edit("late.py", "x" * 19_999 + "! unread").question == f"{'x' * 19_999} late"
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     ),
     "difference.opcodes": lambda it: difference.opcodes(it.split(), it[1:].split()[::-1]),
     "hooks.edits.edit_of": lambda it: (edits.edit_of("", "", it), edits.edit_of("", "", f"*** Update File: a\n+{it}")),
-    "hooks.edits.Edit": lambda it: edits.Edit(it, it).words, "entities.finder.find_entities": finder.find_entities,
+    "hooks.edits.Edit": lambda it: edits.Edit(it, it).question, "entities.finder.find_entities": finder.find_entities,
     "entities.identifiers.find_identifiers": lambda it: list(identifiers.find_identifiers(it)),
     "entities.proper_nouns.find_proper_nouns": lambda it: proper_nouns.find_proper_nouns(it, set()),
     "gist.gist": lambda it: gist.gist([it, it], ["a"]), "gist.leading_sentence": gist.leading_sentence,

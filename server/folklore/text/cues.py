@@ -85,11 +85,12 @@ def brings_words(question: str, known: Iterable[str]) -> bool:
 
 
 def with_learned(
-    cues: Sequence[str], learned: Sequence[str], question: str, matches: Sequence[int]
+    cues: Sequence[str], learned: Sequence[str], question: str, answers: Sequence[int]
 ) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """Return cues and learned cues with a question among both; None if there is no room for it.
 
-    Of eight cues the learned one that matched least leaves, the oldest of equal ones; `matches` are those of `learned`.
+    Of eight cues the learned one that the fewest answers had leaves, the oldest of equal ones; `answers` has how many
+    each of `learned` had.
     Of the learned ones that were removed the latest are kept.
     """
     most = FIELDS["cues"].most
@@ -99,10 +100,10 @@ def with_learned(
     if len(others) >= most:
         if not present:
             return None
-        matches_of = dict(zip(learned, matches, strict=True))
-        least_matching = min(present, key=matches_of.__getitem__)
-        others.remove(least_matching)
-        present.remove(least_matching)
+        answers_of = dict(zip(learned, answers, strict=True))
+        least_answering = min(present, key=answers_of.__getitem__)
+        others.remove(least_answering)
+        present.remove(least_answering)
     latest_removed = removed[-(FIELDS["learned_cues"].most - most) :]
     return (*others, question), (*latest_removed, *present, question)
 

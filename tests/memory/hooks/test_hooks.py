@@ -25,7 +25,7 @@ from folklore.contract.namespaces import ShareNamespaceRequest
 from folklore.db.database import Database
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
-from folklore.memory.hooks import matches
+from folklore.memory.hooks import note_candidates
 from folklore.text.hooks.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
 from tests.background_jobs import BackgroundJobs
@@ -218,7 +218,7 @@ async def test_the_summary_of_a_long_note_stands_for_it(client: Client) -> None:
 async def test_a_session_has_a_budget(
     client: Client, facts: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(matches, "_SESSION_TOKENS", 50)
+    monkeypatch.setattr(note_candidates, "_SESSION_TOKENS", 50)
 
     assert FACTS[0] in await hook(client, DEPLOY)
     assert await hook(client, PORT) == ""
@@ -249,7 +249,7 @@ async def test_words_alone_decide_while_the_model_is_slow(
     model.go.set()
     await person.keep(*FACTS)
     model.go.clear()
-    monkeypatch.setattr(matches, "_SLOW", 0.0)
+    monkeypatch.setattr(note_candidates, "_SLOW", 0.0)
 
     assert (
         FACTS[0][:30]

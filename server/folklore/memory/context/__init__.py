@@ -209,8 +209,8 @@ class MemoryContext:
         [namespace] = await self.find_namespaces([names.normalise(name)])
         return namespace
 
-    async def _require_all(self, requested: Sequence[str], matches: Listed) -> None:
-        if not requested or (name := missing_name(requested, matches.names)) is None:
+    async def _require_all(self, requested: Sequence[str], found: Listed) -> None:
+        if not requested or (name := missing_name(requested, found.names)) is None:
             return
         existing = (await self.namespaces.find(None)).names
         hint = "`folklore namespaces list` and memory_status show those that exist."

@@ -9,8 +9,8 @@ from uuid import UUID
 from folklore.background import on_texts, stop_if_abandoned
 from folklore.contract.hooks import HookAnswer
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.matches import (
-    Match,
+from folklore.memory.hooks.note_candidates import (
+    NoteCandidate,
     inject,
     retrieved,
     successors_among,
@@ -31,8 +31,8 @@ async def notes_for_edit(
     context: RequestContext, scope: HookScope, event: str, edit: Edit
 ) -> HookAnswer:
     """Return the notes that an edit concerns and that its session was not given yet, mostly silence."""
-    matches = await concerned_by(context, scope, edit)
-    return await inject(context, scope, event, matches)
+    candidates = await concerned_by(context, scope, edit)
+    return await inject(context, scope, event, candidates)
 
 
 def path_in_repository(path: str, directory: str) -> str:
@@ -46,7 +46,7 @@ async def concerned_by(
     edit: Edit,
     *,
     naming_file: bool = False,
-) -> list[Match]:
+) -> list[NoteCandidate]:
     """Return the memories of exactly this file, and those that share enough words with the edit, best first.
 
     With `naming_file`, those of which paths, text or cues name the file, a file next to it or a folder above it.
@@ -58,32 +58,32 @@ async def concerned_by(
 
     def worths_by_id() -> dict[UUID, float]:
         worths = {}
-        for match in candidates:
+        for candidate in candidates:
             stop_if_abandoned()
-            memory = match.result.memory
-            by_words_alone = shared_words.get(match.id, 0.0)
+            memory = candidate.result.memory
+            by_words_alone = shared_words.get(candidate.id, 0.0)
             text = "\n".join([memory.content, *memory.cues])
             worth = edit_worth(by_words_alone, edit.path, memory.paths, text)
             names_file = worth > by_words_alone
             if names_file or not naming_file:
-                worths[match.id] = worth
+                worths[candidate.id] = worth
         return worths
 
     worths = await on_texts(worths_by_id, _characters(candidates))
     # Nearly certain, or not there at all.
     concerned = {
-        match.id: match
-        for match in candidates
-        if worths.get(match.id, 0.0) >= CONCERNED
+        candidate.id: candidate
+        for candidate in candidates
+        if worths.get(candidate.id, 0.0) >= CONCERNED
     }
-    best = sorted(concerned.values(), key=lambda match: -worths[match.id])
+    best = sorted(concerned.values(), key=lambda candidate: -worths[candidate.id])
     current = with_successors(best[:MOST_OF_EDIT], successors_among(by_words))
-    return [replace(match, confidence=1.0) for match in current]
+    return [replace(candidate, confidence=1.0) for candidate in current]
 
 
 async def _of_file(
     context: RequestContext, scope: HookScope, edit: Edit
-) -> list[Match]:
+) -> list[NoteCandidate]:
     """Return the latest memories that are tied to exactly this file."""
     if scope.space is None or scope.space.empty:
         return []
@@ -93,26 +93,28 @@ async def _of_file(
         limit=MOST_OF_EDIT,
         now=context.now,
     )
-    words = QuestionWords.of(edit.words.split())
-    matches = []
+    words = QuestionWords.of(edit.question.split())
+    candidates = []
     for memory in page.memories:
         result = Recalled(memory)
-        matches.append(Match(result, scope.space.id, 1.0, text_of_note(result, words)))
-    return matches
+        candidates.append(
+            NoteCandidate(result, scope.space.id, 1.0, text_of_note(result, words))
+        )
+    return candidates
 
 
 async def _sharing_words(
     context: RequestContext, scope: HookScope, edit: Edit
-) -> tuple[Mapping[UUID, float], Sequence[Match]]:
+) -> tuple[Mapping[UUID, float], Sequence[NoteCandidate]]:
     """Return the weight of the words that memories share with an edit, by id, and these memories, best first.
 
     The weight of a word that no other memory has is 1 (see `edit_worth`); a word that a memory writes as code weighs
     more.
     """
-    if not scope.spaces or not edit.words:
+    if not scope.spaces or not edit.question:
         return {}, ()
-    retrieval, matches = await retrieved(
-        context, scope, edit.words, _MOST_CANDIDATES, ("keyword",)
+    retrieval, candidates = await retrieved(
+        context, scope, edit.question, _MOST_CANDIDATES, ("keyword",)
     )
     bm25 = retrieval.keyword.bm25
     if bm25 is None:
@@ -120,21 +122,21 @@ async def _sharing_words(
 
     def weights_as_code() -> dict[UUID, float]:
         weights = {}
-        for match in matches:
+        for candidate in candidates:
             stop_if_abandoned()
-            content = match.result.memory.content
-            weights[match.id] = CODE * edit.weight_in_code(bm25.weights, content)
+            content = candidate.result.memory.content
+            weights[candidate.id] = CODE * edit.weight_in_code(bm25.weights, content)
         return weights
 
-    as_code = await on_texts(weights_as_code, _characters(matches))
+    as_code = await on_texts(weights_as_code, _characters(candidates))
     weight_of_rarest = math.log(1.0 + bm25.query.corpus.total)
     hits = retrieval.keyword.hits
     shared_words = {}
     for id_, weight in zip(hits.ids, hits.raw, strict=True):
         weight_with_code = weight + as_code.get(id_, 0.0)
         shared_words[id_] = weight_with_code / weight_of_rarest
-    return shared_words, matches
+    return shared_words, candidates
 
 
-def _characters(matches: Sequence[Match]) -> int:
-    return sum(len(match.result.memory.content) for match in matches)
+def _characters(candidates: Sequence[NoteCandidate]) -> int:
+    return sum(len(candidate.result.memory.content) for candidate in candidates)

@@ -11,7 +11,7 @@ from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks import moments, start, store_request
-from folklore.memory.hooks.matches import inject, matches_of
+from folklore.memory.hooks.note_candidates import candidates_of, inject
 from folklore.memory.hooks.scope import HookScope, scope_of
 from folklore.memory.hooks.stated import record_quotations, record_statements
 from folklore.memory.records import learning
@@ -22,8 +22,8 @@ from folklore.text.hooks.statements import statements
 
 log = get_logger(__name__)
 
-# Matches of a prompt: some may have been given before.
-_MATCHES = 10
+# Candidates of a prompt: some may have been given before.
+_CANDIDATES = 10
 
 
 async def notes_for_prompt(
@@ -35,11 +35,11 @@ async def notes_for_prompt(
         return HookAnswer()
     asks = "prompt" in context.moments and not is_remark(prompt)
     question = prompt if asks else ""
-    matches, _ = await asyncio.gather(
-        matches_of(context, scope, question, least=LIKELY, limit=_MATCHES),
+    candidates, _ = await asyncio.gather(
+        candidates_of(context, scope, question, least=LIKELY, limit=_CANDIDATES),
         _record(context, scope, prompt),
     )
-    return await inject(context, scope, "UserPromptSubmit", matches)
+    return await inject(context, scope, "UserPromptSubmit", candidates)
 
 
 async def _record(context: RequestContext, scope: HookScope, prompt: str) -> None:

@@ -15,10 +15,10 @@ from folklore.memory.hooks.edit import (
     notes_for_edit,
     path_in_repository,
 )
-from folklore.memory.hooks.matches import (
-    Match,
+from folklore.memory.hooks.note_candidates import (
+    NoteCandidate,
+    candidates_of,
     inject,
-    matches_of,
     share_with_cues,
 )
 from folklore.memory.hooks.scope import HookScope
@@ -36,7 +36,7 @@ from folklore.text.hooks.tool_calls import (
     ToolMoment,
 )
 
-# Least confidence of the best match with cues and without, and of those beside it. The
+# Least confidence of the best candidate with cues and without, and of those beside it. The
 # header and a note take about 75 tokens, and one that answers spares some 700: worth it
 # from one in nine on. Nobody has asked, and a note interrupts, so that it must be likelier
 # than not to help. Scores of memories without cues are lower for the same chance
@@ -44,8 +44,8 @@ from folklore.text.hooks.tool_calls import (
 _SPEAK_WITH_CUES = 0.55
 _SPEAK_WITHOUT = 1 / 8
 _BESIDE = 1 / 50
-# Matches that are looked at, of which some may have been given before, and notes of one moment.
-_MATCHES = 10
+# Candidates that are looked at, of which some may have been given before, and notes of one moment.
+_CANDIDATES = 10
 _NOTES = 3
 # Characters of a file that is read that are asked.
 _READ = 2_000
@@ -89,14 +89,14 @@ async def notes_for_tool(
     if isinstance(moment, Edit):
         return await notes_for_edit(context, scope, request.event, moment)
 
-    matches = await _matches(context, scope, moment)
-    fresh = await _not_given(context, scope, matches)
+    candidates = await _candidates(context, scope, moment)
+    fresh = await _not_given(context, scope, candidates)
     answer = await inject(context, scope, request.event, fresh[:_NOTES])
     if not answer.text:
         return answer
     if isinstance(moment, PersonQuestion):
         # The notes come before the question does, and a question that is put again goes through.
-        return replace(answer, holds=len(fresh) == len(matches))
+        return replace(answer, holds=len(fresh) == len(candidates))
     if isinstance(moment, SubagentTask):
         # What a session is given does not reach its sub-agents.
         task = f"{moment.text}\n\n{answer.text}"
@@ -104,11 +104,11 @@ async def notes_for_tool(
     return answer
 
 
-async def _matches(
+async def _candidates(
     context: RequestContext,
     scope: HookScope,
     moment: FileRead | Failure | PersonQuestion | SubagentTask,
-) -> list[Match]:
+) -> list[NoteCandidate]:
     """Return the memories that a moment needs with some confidence, best first."""
     if isinstance(moment, FileRead):
         text = without_blocks(moment.text)[:_READ]
@@ -116,8 +116,10 @@ async def _matches(
             concerned_by(context, scope, Edit(moment.path, text), naming_file=True),
             _probable(context, scope, f"{moment.path}\n{text}"),
         )
-        tied_ids = {match.id for match in tied}
-        return tied + [match for match in probable if match.id not in tied_ids]
+        tied_ids = {candidate.id for candidate in tied}
+        return tied + [
+            candidate for candidate in probable if candidate.id not in tied_ids
+        ]
     question = without_private(without_blocks(_question_of(moment)))
     return await _probable(context, scope, question)
 
@@ -130,40 +132,42 @@ def _question_of(moment: Failure | PersonQuestion | SubagentTask) -> str:
 
 async def _probable(
     context: RequestContext, scope: HookScope, question: str
-) -> list[Match]:
-    """Return the matches of a question, if the best of them is likely enough to be given unasked."""
-    matches = await matches_of(context, scope, question, least=_BESIDE, limit=_MATCHES)
-    if not matches or not _is_likely(matches[0], share_with_cues(matches)):
-        return []
-    return matches
-
-
-def _is_likely(match: Match, cued_share: float) -> bool:
-    """Return whether a match is likely enough to interrupt with it, where this share of all matches has cues."""
-    least = least_confidence(
-        _SPEAK_WITH_CUES, _SPEAK_WITHOUT, match.with_cues, cued_share
+) -> list[NoteCandidate]:
+    """Return the candidates of a question, if the best of them is likely enough to be given unasked."""
+    candidates = await candidates_of(
+        context, scope, question, least=_BESIDE, limit=_CANDIDATES
     )
-    return match.confidence >= least
+    if not candidates or not _is_likely(candidates[0], share_with_cues(candidates)):
+        return []
+    return candidates
+
+
+def _is_likely(candidate: NoteCandidate, cued_share: float) -> bool:
+    """Return whether a candidate is likely enough to interrupt with it, where this share of all candidates has cues."""
+    least = least_confidence(
+        _SPEAK_WITH_CUES, _SPEAK_WITHOUT, candidate.with_cues, cued_share
+    )
+    return candidate.confidence >= least
 
 
 async def _not_given(
-    context: RequestContext, scope: HookScope, matches: Sequence[Match]
-) -> list[Match]:
-    """Return the matches that the session has in no form, if the best of them is likely enough."""
-    if not matches or scope.ledger is None:
+    context: RequestContext, scope: HookScope, candidates: Sequence[NoteCandidate]
+) -> list[NoteCandidate]:
+    """Return the candidates that the session has in no form, if the best of them is likely enough."""
+    if not candidates or scope.ledger is None:
         return []
     previous = await scope.ledger.given(
         scope.ids,
         scope.session,
-        [match.id for match in matches],
+        [candidate.id for candidate in candidates],
         ignored=IGNORED,
         now=context.now,
     )
     fresh = []
-    for match in matches:
-        past = previous.memories.get(match.id)
+    for candidate in candidates:
+        past = previous.memories.get(candidate.id)
         if past is None or not past.given:
-            fresh.append(match)
-    if not fresh or not _is_likely(fresh[0], share_with_cues(matches)):
+            fresh.append(candidate)
+    if not fresh or not _is_likely(fresh[0], share_with_cues(candidates)):
         return []
     return fresh

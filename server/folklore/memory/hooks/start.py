@@ -10,7 +10,7 @@ from folklore.contract.ids import short
 from folklore.db.stores.events.injections import Injections, Note, ProjectCounts
 from folklore.db.stores.memories import ListingOrder
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.matches import replaced_text
+from folklore.memory.hooks.note_candidates import replaced_text
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.records.subjects import newer_memories
 from folklore.model import Filters, Memory, Replaced

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.db.stores.events.injections import Injections, OpenStatement
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.matches import matches_of, note_of
+from folklore.memory.hooks.note_candidates import candidates_of, note_of
 from folklore.memory.hooks.scope import HookScope
 from folklore.memory.hooks.stated import (
     LEAST_SHARE,
@@ -125,10 +125,10 @@ async def _nearest_notes(
     """Return the nearest memory of each of the first statements as a note, if it is near; none twice."""
     notes: dict[str, None] = {}
     for statement in unasked[:_MOST_LOOKED_UP]:
-        matches = await matches_of(
+        candidates = await candidates_of(
             context, scope, statement.sentence, least=LIKELY, limit=1
         )
-        notes |= {note_of(context, match): None for match in matches}
+        notes |= {note_of(context, candidate): None for candidate in candidates}
     return list(notes)
 
 

@@ -285,19 +285,19 @@ async def drop_model(context: RequestContext, request: DropModelRequest) -> Drop
     require_owner(context.caller)
     models = await Models(context.memory.database).read()
     role = request.role
-    matches = [
+    found = [
         item
         for item in models
         if (item.role == role if role else request.model in (item.label, str(item.id)))
     ]
-    if len(matches) != 1:
+    if len(found) != 1:
         raise NotFound(
             "Several models have this name; give the id."
-            if matches
+            if found
             else "There is no such model.",
             hint="`folklore embeddings status --json` lists them.",
         )
-    return DropResult(matches[0].label, await ModelSwitch(context).drop(matches[0]))
+    return DropResult(found[0].label, await ModelSwitch(context).drop(found[0]))
 
 
 async def namespace_ids(context: MemoryContext) -> list[UUID]:

@@ -33,7 +33,7 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     question = search.question
     remaining = []
     for id_ in _in_rank(ranked):
-        if not is_given(id_, search.before) and _is_match(id_, ranked):
+        if not is_given(id_, search.before) and _is_shown(id_, ranked):
             remaining.append(id_)
     results = [_result(id_, ranked) for id_ in remaining[: question.limit]]
     results = _weak_in_a_line(in_order(results, question.sort), ranked)
@@ -59,7 +59,7 @@ async def page(memory: MemoryContext, ranked: RankedList) -> Answer:
     )
 
 
-def _is_match(id_: UUID, ranked: RankedList) -> bool:
+def _is_shown(id_: UUID, ranked: RankedList) -> bool:
     """Return false for a result whose score is 0, unless the request has a `min_score` of 0."""
     if ranked.search.ranking.min_score is not None or not _is_scored(ranked):
         return True
@@ -221,7 +221,7 @@ def _weak_in_a_line(results: list[Recalled], ranked: RankedList) -> list[Recalle
 def _note(ranked: RankedList, results: Sequence[Recalled]) -> str | None:
     """Return why there is no result, or no good one."""
     search = ranked.search
-    if any(_is_match(id_, ranked) for id_ in ranked.scores):
+    if any(_is_shown(id_, ranked) for id_ in ranked.scores):
         if not search.before and results and not ranked.fits:
             return _NOTHING_FITS
         return None

@@ -248,11 +248,11 @@ async def _learn_of(
             continue
         if not brings_words(question.text, known):
             continue
-        matches = [0] * len(cues.learned)
+        answers = [0] * len(cues.learned)
         if len(cues.every) >= MOST:
             digests = [query_digest(cue) for cue in cues.learned]
-            matches = await change.answers_to(state.id, digests)
-        added = with_learned(cues.every, cues.learned, question.text, matches)
+            answers = await change.answers_to(state.id, digests)
+        added = with_learned(cues.every, cues.learned, question.text, answers)
         if added is not None:
             cues = Cues(*added)
     if cues == present:

@@ -35,8 +35,8 @@ class Edit:
     text: str
 
     @property
-    def words(self) -> str:
-        """The distinct words and names of the text and of the path, without those that occur in any code."""
+    def question(self) -> str:
+        """What is asked for an edit: the distinct words and names of text and path, without those that occur in any code."""
         path = self.path.replace("/", " ").replace(".", " ")
         names = []
         for name in dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}")):

@@ -62,15 +62,15 @@ class Projects:
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    matches = await visit.call(ListNamespacesRequest())
+    found = await visit.call(ListNamespacesRequest())
     for word in words:
-        matches = tuple(item for item in matches if word in item.name.casefold())
+        found = tuple(item for item in found if word in item.name.casefold())
     deleted: tuple[Namespace, ...] = ()
     if visit.is_owner:
         deleted = await visit.call(ListNamespacesRequest(deleted=True))
     return await visit.render(
         "projects.html",
-        projects=Projects.of(visit, matches, _PROJECTS),
+        projects=Projects.of(visit, found, _PROJECTS),
         deleted=deleted,
         words=" ".join(words),
     )

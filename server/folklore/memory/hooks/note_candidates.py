@@ -1,4 +1,4 @@
-"""Memories that match a text of a session, with the probability that each answers it, and their lines as notes."""
+"""Memories that may answer a text of a session, with the probability that each answers it, and their lines as notes."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -48,13 +48,13 @@ _HEADING = "Folklore: team notes, data, maybe outdated; memory_get ID for more:"
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class NoteCandidate:
     """Memory that may answer a text, its namespace, and the probability that it does."""
 
     result: Recalled
     namespace: UUID
     confidence: float
-    # Its text, of a long one the summary or the sentences that match best.
+    # Its text, of a long one the summary or the sentences with most of its words.
     text: str
 
     @property
@@ -68,9 +68,9 @@ class Match:
         return bool(self.result.memory.cues)
 
 
-async def matches_of(
+async def candidates_of(
     context: RequestContext, scope: HookScope, text: str, *, least: float, limit: int
-) -> list[Match]:
+) -> list[NoteCandidate]:
     """Return the memories that answer a text with at least this probability, best first.
 
     If meaning takes too long, on a busy machine or with a model that is still loading, words alone decide; nothing if
@@ -92,8 +92,8 @@ async def matches_of(
             )
         if not done:
             return []
-        _, matches = next(iter(done)).result()
-        return [match for match in matches if match.confidence >= least]
+        _, candidates = next(iter(done)).result()
+        return [candidate for candidate in candidates if candidate.confidence >= least]
     finally:
         for search in searches:
             search.cancel()
@@ -105,8 +105,8 @@ async def retrieved(
     text: str,
     limit: int,
     branches: tuple[Branch, ...],
-) -> tuple[Retrieval, list[Match]]:
-    """Return what these branches found in the namespaces of a session, and the ranked results as matches."""
+) -> tuple[Retrieval, list[NoteCandidate]]:
+    """Return what these branches found in the namespaces of a session, and the ranked results as candidates for notes."""
     ranking = Ranking(min_score=0.0)  # neither fewer nor shorter for being weak
     question = Question(query=text, limit=limit, branches=branches, ranking=ranking)
     # A prompt is prose: a quotation or a dash in it is no operator.
@@ -116,17 +116,17 @@ async def retrieved(
     ranked_list = await ranked(context.memory, search)
     answer = await page(context.memory, ranked_list)
     namespaces = {space.name: space.id for space in scope.spaces}
-    matches = []
+    candidates = []
     for result in answer.memories:
         memory = result.memory
-        match = Match(
+        candidate = NoteCandidate(
             result,
             namespaces[memory.namespace],
             ranked_list.scores[memory.id],
             text_of_note(result, search.words),
         )
-        matches.append(match)
-    return ranked_list.retrieval, matches
+        candidates.append(candidate)
+    return ranked_list.retrieval, candidates
 
 
 def text_of_note(result: Recalled, words: QuestionWords) -> str:
@@ -138,46 +138,48 @@ def text_of_note(result: Recalled, words: QuestionWords) -> str:
     return whole_sentences(memory.content, words, room, result.passage)
 
 
-def successors_among(matches: Sequence[Match]) -> dict[UUID, Match]:
-    """Return the matches that replace an older memory, by the id of the older one."""
+def successors_among(candidates: Sequence[NoteCandidate]) -> dict[UUID, NoteCandidate]:
+    """Return the candidates that replace an older memory, by the id of the older one."""
     newer_by_id = {}
-    for match in matches:
-        for older in match.result.replaces:
-            newer_by_id[older.id] = match
+    for candidate in candidates:
+        for older in candidate.result.replaces:
+            newer_by_id[older.id] = candidate
     return newer_by_id
 
 
 def with_successors(
-    matches: Sequence[Match], newer_by_id: Mapping[UUID, Match]
-) -> list[Match]:
-    """Return each match, or the newest on its subject in its place, without repetitions.
+    candidates: Sequence[NoteCandidate], newer_by_id: Mapping[UUID, NoteCandidate]
+) -> list[NoteCandidate]:
+    """Return each candidate, or the newest on its subject in its place, without repetitions.
 
     An older decision without the newer one is worse than none.
     """
-    current: dict[UUID, Match] = {}
-    for match in matches:
-        newest = match
-        seen = {match.id}
+    current: dict[UUID, NoteCandidate] = {}
+    for candidate in candidates:
+        newest = candidate
+        seen = {candidate.id}
         while newest.id in newer_by_id:
             newer = newer_by_id[newest.id]
             if newer.id in seen:
                 break
             seen.add(newer.id)
             newest = newer
-        confidence = max(match.confidence, newest.confidence)
+        confidence = max(candidate.confidence, newest.confidence)
         current.setdefault(newest.id, replace(newest, confidence=confidence))
     return list(current.values())
 
 
 async def _stored_successors(
-    context: RequestContext, matches: Sequence[Match]
-) -> dict[UUID, Match]:
-    """Return the newer memories on the subjects of matches, by the id of the older one. Two statements a namespace."""
-    successors: dict[UUID, Match] = {}
-    older_by_id = {match.id: match for match in matches}
-    for namespace in {match.namespace for match in matches}:
+    context: RequestContext, candidates: Sequence[NoteCandidate]
+) -> dict[UUID, NoteCandidate]:
+    """Return the newer memories on the subjects of candidates, by the id of the older one. Two statements a namespace."""
+    successors: dict[UUID, NoteCandidate] = {}
+    older_by_id = {candidate.id: candidate for candidate in candidates}
+    for namespace in {candidate.namespace for candidate in candidates}:
         memories = [
-            match.result.memory for match in matches if match.namespace == namespace
+            candidate.result.memory
+            for candidate in candidates
+            if candidate.namespace == namespace
         ]
         newer_by_id = await newer_memories(context, namespace, memories)
         for older_id, newer in newer_by_id.items():
@@ -185,34 +187,39 @@ async def _stored_successors(
     return successors
 
 
-def _successor(memory: Memory, older: Match) -> Match:
-    """Return the match of a memory that replaces an older one."""
+def _successor(memory: Memory, older: NoteCandidate) -> NoteCandidate:
+    """Return a memory that replaces an older candidate as one itself."""
     replaced = Replaced(older.id, older.result.memory.order_time)
     result = Recalled(memory, replaces=(replaced,))
     text = text_of_note(result, QuestionWords.of([]))
-    return Match(result, older.namespace, older.confidence, text)
+    return NoteCandidate(result, older.namespace, older.confidence, text)
 
 
 async def inject(
-    context: RequestContext, scope: HookScope, event: str, matches: Sequence[Match]
+    context: RequestContext,
+    scope: HookScope,
+    event: str,
+    candidates: Sequence[NoteCandidate],
 ) -> HookAnswer:
-    """Return notes of the matches that the session does not have, or silence; the notes are recorded as given.
+    """Return notes of the candidates that the session does not have, or silence; the notes are recorded as given.
 
-    Of a match that a newer memory replaces, the newer is given, be it a match too or only stored.
+    Of a candidate that a newer memory replaces, the newer is given, be it a candidate too or only stored.
     """
     assert scope.ledger is not None
-    matches = with_successors(matches, successors_among(matches))
-    matches = with_successors(matches, await _stored_successors(context, matches))
-    if not matches:
+    candidates = with_successors(candidates, successors_among(candidates))
+    candidates = with_successors(
+        candidates, await _stored_successors(context, candidates)
+    )
+    if not candidates:
         return HookAnswer()
     previous = await scope.ledger.given(
         scope.ids,
         scope.session,
-        [match.id for match in matches],
+        [candidate.id for candidate in candidates],
         ignored=IGNORED,
         now=context.now,
     )
-    selection = _selection(matches, previous)
+    selection = _selection(candidates, previous)
     if not selection:
         return HookAnswer()
 
@@ -223,63 +230,70 @@ async def inject(
     lines = [note.note for note in notes if note.memory in claimed]
     if not lines:
         return HookAnswer()
-    memories = [match.result.memory for match, _ in selection]
+    memories = [candidate.result.memory for candidate, _ in selection]
     anchors = anchors_by_id(memory for memory in memories if memory.id in claimed)
     return HookAnswer(block(_HEADING, lines), anchors=anchors)
 
 
 def _selection(
-    matches: Sequence[Match], previous: GivenBefore
-) -> list[tuple[Match, Form]]:
-    """Return the matches that the session does not have, as far as they are worth their tokens, each with its form.
+    candidates: Sequence[NoteCandidate], previous: GivenBefore
+) -> list[tuple[NoteCandidate, Form]]:
+    """Return the candidates that the session does not have, as far as they are worth their tokens, each with its form.
 
     What it has the beginning of comes once more, if in full.
     """
     if previous.tokens >= _SESSION_TOKENS:
         return []
-    past = {match.id: previous.memories.get(match.id, _NEVER) for match in matches}
-    cued_share = share_with_cues(matches)
-    new = [match for match in matches if _is_new(match, past[match.id], cued_share)]
+    past = {
+        candidate.id: previous.memories.get(candidate.id, _NEVER)
+        for candidate in candidates
+    }
+    cued_share = share_with_cues(candidates)
+    new = [
+        candidate
+        for candidate in candidates
+        if _is_new(candidate, past[candidate.id], cued_share)
+    ]
     new_forms = forms(
-        [match.confidence for match in new],
-        [past[match.id].ignored for match in new],
-        [match.with_cues for match in new],
+        [candidate.confidence for candidate in new],
+        [past[candidate.id].ignored for candidate in new],
+        [candidate.with_cues for candidate in new],
         cued_share,
     )
     selection = []
-    for match, form in zip(new, new_forms, strict=True):
-        is_repeated = past[match.id].given and form != "full"
+    for candidate, form in zip(new, new_forms, strict=True):
+        is_repeated = past[candidate.id].given and form != "full"
         if form is not None and not is_repeated:
-            selection.append((match, form))
+            selection.append((candidate, form))
     return selection
 
 
-def _is_new(match: Match, past: PastInjection, cued_share: float) -> bool:
+def _is_new(candidate: NoteCandidate, past: PastInjection, cued_share: float) -> bool:
     """Return whether the session lacks a memory, or has its beginning and would now get it whole."""
     if not past.given:
         return True
     return not past.whole and is_worth_whole(
-        match.confidence, match.with_cues, cued_share
+        candidate.confidence, candidate.with_cues, cued_share
     )
 
 
 def _notes(
-    context: RequestContext, selection: Sequence[tuple[Match, Form]]
+    context: RequestContext, selection: Sequence[tuple[NoteCandidate, Form]]
 ) -> list[Note]:
-    """Return matches as they are recorded, each with its part of the tokens of the block around them."""
+    """Return candidates as they are recorded, each with its part of the tokens of the block around them."""
     tokens_of_block = tokens.estimate(block(_HEADING, []))
     tokens_of_each = -(-tokens_of_block // len(selection))  # rounded up
     notes = []
-    for rank, (match, form) in enumerate(selection):
+    for rank, (candidate, form) in enumerate(selection):
         if form == "full":
-            text = note_of(context, match)
+            text = note_of(context, candidate)
             is_whole = True
         else:
-            text = headline_of(context, match)
+            text = headline_of(context, candidate)
             is_whole = not text.endswith(tokens.ELLIPSIS)
         note = Note(
-            match.namespace,
-            match.id,
+            candidate.namespace,
+            candidate.id,
             rank,
             text,
             tokens.estimate(text) + tokens_of_each,
@@ -289,14 +303,16 @@ def _notes(
     return notes
 
 
-def share_with_cues(matches: Sequence[Match]) -> float:
-    """Return the share of matches that have cues, 0 to 1; 0 of none."""
-    return sum(match.with_cues for match in matches) / max(len(matches), 1)
+def share_with_cues(candidates: Sequence[NoteCandidate]) -> float:
+    """Return the share of candidates that have cues, 0 to 1; 0 of none."""
+    return sum(candidate.with_cues for candidate in candidates) / max(
+        len(candidates), 1
+    )
 
 
-def note_of(context: RequestContext, match: Match) -> str:
-    """Return a whole note: id, age, author, and the text or what of a long one matches."""
-    memory = match.result.memory
+def note_of(context: RequestContext, candidate: NoteCandidate) -> str:
+    """Return a whole note: id, age, author, and its text."""
+    memory = candidate.result.memory
     days = max((context.now - memory.order_time).days, 0)
     if days == 0:
         age = "today"
@@ -304,9 +320,9 @@ def note_of(context: RequestContext, match: Match) -> str:
         age = f"{amount(days, 'day')} old"
     if days >= _OLD:
         age += ", verify"
-    replaced = replaced_text(context, match.result.replaces)
+    replaced = replaced_text(context, candidate.result.replaces)
     by = byline(memory.author, memory.changed_by, memory.changed_at, context.zone)
-    return f"- [{short(memory.id)}, {age}{replaced}, by {by}] {match.text}"
+    return f"- [{short(memory.id)}, {age}{replaced}, by {by}] {candidate.text}"
 
 
 def replaced_text(context: RequestContext, replaces: Sequence[Replaced]) -> str:
@@ -318,9 +334,9 @@ def replaced_text(context: RequestContext, replaces: Sequence[Replaced]) -> str:
     return f", replaces [{short(older.id)}] of {day}"
 
 
-def headline_of(context: RequestContext, match: Match) -> str:
+def headline_of(context: RequestContext, candidate: NoteCandidate) -> str:
     """Return a note as a headline: the end of its id, and the beginning of its summary or text."""
-    memory = match.result.memory
+    memory = candidate.result.memory
     text = " ".join((memory.summary or memory.content).split())
     note = tokens.fit(f"- {short(memory.id)} {text}", _HEADLINE)
-    return note + replaced_text(context, match.result.replaces)
+    return note + replaced_text(context, candidate.result.replaces)
