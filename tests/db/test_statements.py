@@ -45,8 +45,7 @@ VARIANTS = [
 ]  # fmt: skip
 # What a recall without namespaces sends, where one Postgres has all of them.
 EACH = [
-    f"{name}:distributed:each"
-    for name in ("recall/dense", "recall/dense:plain", NEAREST, f"{NEAREST}:plain")
+    f"{name}:distributed:each" for name in ("recall/dense:plain", f"{NEAREST}:plain")
 ]
 OTHERS = [
     "recall/lexemes:others",

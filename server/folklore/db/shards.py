@@ -43,7 +43,8 @@ _ORDERS: Mapping[str, tuple[Callable[[Row], Any], str | int | None]] = {
 }  # fmt: skip
 # Statements with one more column, which is the order of equal scores.
 _BY_TIME = {"recall/expression", "recall/former", "recall/function_words"}
-# Statements of which one asks all shards at once, of each namespace. Citus refuses others, or plans them for too long.
+# Statements of which one asks all shards at once, of each namespace, if it has no filters. Citus refuses others, as the
+# filter by paths, or plans them for too long.
 _AT_ONCE = {"recall/dense", "recall/nearest"}
 # Statements that need an answer of each shard, if only for a token. Citus itself joins those of any other.
 _ALONE = {
@@ -99,7 +100,7 @@ class Shards:
             return await _sent_whole(session.connection, query, values)
         if name == "recall/lexemes":
             return [await self._lexemes(session.connection, query, values)]
-        if name in _AT_ONCE and "as_of" not in query.name:
+        if name in _AT_ONCE and ":plain" in query.name:
             query = statement(f"{query.name}:each")
             return merged(
                 query.name,
@@ -130,11 +131,15 @@ class Shards:
     async def _groups(
         self, connection: Any, namespaces: Sequence[UUID]
     ) -> list[list[UUID]]:
-        if new := [namespace for namespace in namespaces if namespace not in self._of]:
-            self._of.update(await connection.fetch(statement("server/shards").sql, new))
+        shards = {id_: self._of[id_] for id_ in namespaces if id_ in self._of}
+        if new := [id_ for id_ in namespaces if id_ not in shards]:
+            found = dict(await connection.fetch(statement("server/shards").sql, new))
+            shards |= found
+            # Not all of `shards`: another statement may have emptied the cache meanwhile.
+            self._of |= found
         groups: dict[int, list[UUID]] = {}
         for namespace in namespaces:
-            groups.setdefault(self._of[namespace], []).append(namespace)
+            groups.setdefault(shards[namespace], []).append(namespace)
         return list(groups.values())
 
 
