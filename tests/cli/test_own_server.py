@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from shutil import rmtree
+from shutil import rmtree, which
 from tempfile import TemporaryDirectory
 
 import httpx
@@ -418,16 +418,10 @@ def test_a_session_writes_under_the_name_of_its_settings(
     assert memory["author"] == stated
 
 
-def test_a_hook_of_cursor_gets_marked_notes_by_small_modules_alone(
-    machine: Machine, repository: Repository
-) -> None:
-    fact = "Labels are generated."
-    named = {"FOLKLORE_NAMESPACE": ""}
-    repository.commit({"web/labels.json": "one\n"})
-    machine.run(
-        "store", fact, "--path", "web/labels.json", cwd=repository.root, **named
-    )
-    repository.commit({"web/labels.json": "two\n"})
+def hook_of_cursor(
+    machine: Machine, directory: Path, module: str
+) -> subprocess.CompletedProcess[str]:
+    """Run `folklore hook cursor` after a read of a file; its standard error says whether it imported a module."""
     event = {
         "hook_event_name": "postToolUse",
         "conversation_id": "1",
@@ -437,26 +431,83 @@ def test_a_hook_of_cursor_gets_marked_notes_by_small_modules_alone(
     }
     program = (
         "import atexit, sys\n"
-        "atexit.register(lambda: print('pydantic' in sys.modules, file=sys.stderr))\n"
+        f"atexit.register(lambda: print({module!r} in sys.modules, file=sys.stderr))\n"
         "sys.argv[1:] = ['hook', 'cursor']\n"
         "from folklore.__main__ import main\n"
         "main()\n"
     )
-
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", program],
-        env=machine.shell(**named),
-        cwd=repository.root,
+        env=machine.shell(FOLKLORE_NAMESPACE=""),
+        cwd=directory,
         input=json.dumps(event),
         capture_output=True,
         text=True,
         check=True,
     )
 
+
+def test_a_hook_of_cursor_gets_marked_notes_by_small_modules_alone(
+    machine: Machine, repository: Repository
+) -> None:
+    fact = "Labels are generated."
+    repository.commit({"web/labels.json": "one\n"})
+    machine.run(
+        *("store", fact, "--path", "web/labels.json"),
+        cwd=repository.root,
+        FOLKLORE_NAMESPACE="",
+    )
+    repository.commit({"web/labels.json": "two\n"})
+
+    done = hook_of_cursor(machine, repository.root, "pydantic")
+
     notes = json.loads(done.stdout)["additional_context"]
     assert fact in notes
     assert "web/labels.json changed since, verify" in notes
     assert done.stderr == "False\n"
+
+
+def test_a_hook_of_cursor_without_notes_of_files_does_not_import_what_marks_them(
+    machine: Machine, repository: Repository
+) -> None:
+    machine.run("store", EACH, cwd=repository.root, FOLKLORE_NAMESPACE="")
+
+    done = hook_of_cursor(machine, repository.root, "asyncio")
+
+    assert EACH in json.loads(done.stdout)["additional_context"]
+    assert done.stderr == "False\n"
+
+
+def test_a_session_asks_git_each_thing_once(
+    machine: Machine, repository: Repository, tmp_path: Path
+) -> None:
+    repository.commit({"web/labels.json": "one\n"})
+    asked = tmp_path / "asked"
+    git = tmp_path / "bin/git"
+    git.parent.mkdir()
+    git.write_text(f'#!/bin/sh\necho "$@" >> {asked}\nexec {which("git")} "$@"\n')
+    git.chmod(0o755)
+    path = f"{git.parent}{os.pathsep}{os.environ['PATH']}"
+    stored = call("memory_store", content="It is NATS.", paths=["web/labels.json"])
+    with subprocess.Popen(
+        [sys.executable, "-m", "folklore", "serve"],
+        env=machine.shell(FOLKLORE_NAMESPACE="", PATH=path),
+        cwd=repository.root,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as session:
+        assert session.stdin is not None
+        assert session.stdout is not None
+        for request in (INITIALIZE, stored):
+            session.stdin.write(json.dumps(request) + "\n")
+            session.stdin.flush()
+            assert "result" in json.loads(session.stdout.readline())
+        session.stdin.close()
+
+    commands = asked.read_text().splitlines()
+    assert any("get-regexp" in command for command in commands)
+    assert sorted(commands) == sorted(set(commands))
 
 
 def test_a_session_says_what_is_wrong_with_its_settings(machine: Machine) -> None:

@@ -8,6 +8,7 @@ from folklore.app import App
 from folklore.client.access import LOCAL_URL, access_of
 from folklore.client.http_client import HttpClient
 from folklore.client.remote import Message, Remote
+from folklore.client.surroundings import namespace_of
 from folklore.config import Settings
 from folklore.contract.memories import StoreRequest
 from folklore.contract.people import CallerRequest
@@ -43,7 +44,9 @@ async def test_what_the_package_knows_is_listed_without_a_database(
     app = App(settings, brief=True)
     listed: Message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
     async with in_process(app) as server:
-        remote = Remote(LOCAL_URL, lambda: access_of(settings), local=server)
+        remote = Remote(
+            LOCAL_URL, lambda: access_of(settings, namespace_of(settings)), local=server
+        )
         answer = await remote.call(listed, {}, _not_expected, repeatable=True)
         remote.close()
 

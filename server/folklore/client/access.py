@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from folklore.client.connections import UserServer
-from folklore.client.project import project_namespace, working_directory
+from folklore.client.project import working_directory
 from folklore.client.surroundings import SessionSettings, local_zone
 from folklore.errors import ConfigInvalid
 
@@ -39,13 +39,16 @@ def address_of(settings: SessionSettings, local: UserServer | None) -> str:
     return normalised(str(settings.server))
 
 
-def access_of(settings: SessionSettings, *, anonymous: bool = False) -> Access:
+def access_of(
+    settings: SessionSettings, namespace: Callable[[], str], *, anonymous: bool = False
+) -> Access:
     """Return what requests to the server of the settings carry, else those to the user's own.
 
+    `namespace` is that of this process, as namespace_of returns it.
     Raises ConfigInvalid for a text that is no token, and as read_token does.
     """
     token = None if anonymous else token_for(settings)
-    return Access(token, request_headers(settings))
+    return Access(token, request_headers(settings, namespace))
 
 
 def token_for(settings: SessionSettings) -> str | None:
@@ -68,18 +71,15 @@ def token_for(settings: SessionSettings) -> str | None:
     return token
 
 
-def request_headers(settings: SessionSettings) -> dict[str, str]:
-    """Return the headers of every request to the server: the current namespace, the time zone; to the user's, more.
-
-    The namespace is that of the settings, else the project of the working directory.
-    """
-    directory = working_directory(os.environ)
-    project = settings.namespace or project_namespace(directory, settings.remote)
-    stated = {"namespace": project}
+def request_headers(
+    settings: SessionSettings, namespace: Callable[[], str]
+) -> dict[str, str]:
+    """Return the headers of every request to the server: the namespace, the time zone; to the user's, more."""
+    stated = {"namespace": namespace()}
     if settings.server is None:
         stated["author"] = settings.author
         if not settings.namespace:
-            stated["directory"] = str(directory)
+            stated["directory"] = str(working_directory(os.environ))
     headers = {}
     for name, value in stated.items():
         headers[f"folklore-{name}"] = quote(value, safe="")

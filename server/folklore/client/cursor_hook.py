@@ -5,7 +5,6 @@ Where the settings are not plain, the command does the same (cli/operate/hook.py
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import os
@@ -13,7 +12,6 @@ import signal
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from folklore.client.code.marks import marked_text
 from folklore.client.local_server import LocalServer, home_of
 from folklore.client.session import PlainSettings, plain_settings
 from folklore.client.session_start import (
@@ -26,8 +24,6 @@ from folklore.client.session_start import (
     request_of_cursor,
     write,
 )
-from folklore.client.surroundings import working_copy
-from folklore.contract.anchors import read_anchors
 
 log = logging.getLogger(__name__)
 
@@ -77,7 +73,23 @@ def _text(answer: Any, settings: PlainSettings) -> str:
         return ""
     result = answer["result"]
     text = str(result["text"])
-    anchors = read_anchors(result.get("anchors"))
+    anchors = result.get("anchors")
     if not anchors:
         return text
-    return asyncio.run(marked_text(working_copy(settings), text, anchors))
+    return _marked(text, anchors, settings)
+
+
+def _marked(text: str, sent_anchors: Any, settings: PlainSettings) -> str:
+    """Return notes that are about files, marked where these changed."""
+    # Most events get none: they need not wait for what reads a working copy.
+    import asyncio
+
+    from folklore.client.code.marks import marked_text
+    from folklore.client.surroundings import namespace_of, working_copy
+    from folklore.contract.anchors import read_anchors
+
+    anchors = read_anchors(sent_anchors)
+    if not anchors:
+        return text
+    copy = working_copy(namespace_of(settings))
+    return asyncio.run(marked_text(copy, text, anchors))

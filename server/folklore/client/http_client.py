@@ -25,7 +25,7 @@ from folklore.client.connections import (
     NoAnswer,
     UserServer,
 )
-from folklore.client.surroundings import working_copy
+from folklore.client.surroundings import namespace_of, working_copy
 from folklore.config import Settings
 from folklore.contract.lines import Lines, chunks_of, encoded
 from folklore.contract.requests import (
@@ -91,9 +91,11 @@ class HttpClient:
             "user-agent": f"folklore/{__version__}",
             "content-type": "application/json",
         }
-        access = access_of(settings, anonymous=anonymous or local is not None)
+        namespace = namespace_of(settings)
+        is_anonymous = anonymous or local is not None
+        access = access_of(settings, namespace, anonymous=is_anonymous)
         self._headers |= access.all_headers
-        self._copy = working_copy(settings)
+        self._copy = working_copy(namespace)
         self._connections = Connections(self._server, settings.home, local)
 
     async def __aenter__(self) -> HttpClient:

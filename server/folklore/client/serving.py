@@ -12,7 +12,7 @@ from folklore.client.bridge import Bridge
 from folklore.client.connections import UserServer
 from folklore.client.remote import Remote
 from folklore.client.stdio import claim_stdout
-from folklore.client.surroundings import SessionSettings
+from folklore.client.surroundings import SessionSettings, namespace_of, working_copy
 
 if TYPE_CHECKING:
     from folklore.client.code.bridged_code import BridgedCode
@@ -28,21 +28,21 @@ async def serve(
     `open_package` opens the application in this process, which answers the handshake while that server is away.
     """
     url = address_of(settings, local)
-    remote = Remote(url, lambda: access_of(settings), settings.home, local)
+    namespace = namespace_of(settings)
+    remote = Remote(url, lambda: access_of(settings, namespace), settings.home, local)
     remote.prepare()
     async with AsyncExitStack() as stack:
         bridge = Bridge(
             remote,
             claim_stdout(),
             open_packaged=partial(open_package, stack),
-            read_code=partial(_code, settings),
+            read_code=partial(_code, namespace),
         )
         await bridge.run()
 
 
-def _code(settings: SessionSettings) -> BridgedCode:
+def _code(namespace: Callable[[], str]) -> BridgedCode:
     # no list needs it
     from folklore.client.code.bridged_code import BridgedCode
-    from folklore.client.surroundings import working_copy
 
-    return BridgedCode(working_copy(settings))
+    return BridgedCode(working_copy(namespace))

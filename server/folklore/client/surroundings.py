@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.client.project import project_namespace, working_directory
 from folklore.errors import ConfigInvalid, InvalidInput
+from folklore.machine import zone_name
 from folklore.text.dates.zones import zone_named
 
 if TYPE_CHECKING:
@@ -56,16 +58,26 @@ class SessionSettings(Protocol):
         """The time zone, if it is not that of the machine."""
 
 
-def working_copy(settings: SessionSettings) -> WorkingCopy:
-    """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
+def namespace_of(settings: SessionSettings) -> Callable[[], str]:
+    """Return a function that returns the namespace of this process: that of the setting, else the project.
+
+    It asks git for the project once, at its first call.
+    """
+
+    @cache
+    def namespace() -> str:
+        if settings.namespace:
+            return settings.namespace
+        return project_namespace(working_directory(os.environ), settings.remote)
+
+    return namespace
+
+
+def working_copy(namespace: Callable[[], str]) -> WorkingCopy:
+    """Return the working copy of this process, whose memories are in a namespace, as namespace_of returns it."""
     from folklore.client.code.working_copy import WorkingCopy
 
-    project = cache(
-        lambda: project_namespace(working_directory(os.environ), settings.remote)
-    )
-    return WorkingCopy(
-        lambda: working_directory(os.environ), lambda: settings.namespace or project()
-    )
+    return WorkingCopy(lambda: working_directory(os.environ), namespace)
 
 
 def local_zone(settings: SessionSettings) -> ZoneInfo:
@@ -80,9 +92,7 @@ def local_zone(settings: SessionSettings) -> ZoneInfo:
             raise ConfigInvalid(
                 "time_zone", "is not a time zone.", hint=error.hint
             ) from None
-    import tzlocal
-
     # files that contradict each other, or a TZ without a name
     with suppress(ZoneInfoNotFoundError, InvalidInput):
-        return zone_named(tzlocal.get_localzone_name() or "UTC", "TZ")
+        return zone_named(zone_name() or "UTC", "TZ")
     return ZoneInfo("UTC")

@@ -13,7 +13,7 @@ from mcp.types import CallToolResult, ReadResourceResult
 from folklore.app import App
 from folklore.client.code import working_copy
 from folklore.client.code.bridged_code import BridgedCode
-from folklore.client.surroundings import working_copy as working_copy_of
+from folklore.client.surroundings import namespace_of, working_copy as working_copy_of
 from folklore.config import Settings
 from folklore.contract.anchors import ANCHORS
 from folklore.mcp.server import build_server
@@ -208,7 +208,7 @@ def _json(answer: CallToolResult | ReadResourceResult) -> dict[str, Any]:
 async def bridged(app: App) -> AsyncIterator[Any]:
     """A client by a bridge, of an application that has no working copy itself."""
     async with connected(build_server(own_service(app))) as client:
-        yield Bridged(client, BridgedCode(working_copy_of(app.settings)))
+        yield Bridged(client, BridgedCode(working_copy_of(namespace_of(app.settings))))
 
 
 async def test_assistants_on_stdio_see_what_is_stale_and_confirm_it(
@@ -320,7 +320,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
         cleared = await by_bridge(
             "memory_update", id=id_, content="The ferry leaves at two.", clear=["paths"]
         )
-    code = BridgedCode(working_copy_of(app_here.settings))
+    code = BridgedCode(working_copy_of(namespace_of(app_here.settings)))
     async with connected(build_server(own_service(app_here))) as client:
         wrong = await code.asked(
             {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}},

@@ -24,7 +24,7 @@ from folklore.cli.output import (
 )
 from folklore.client.code.calls import confirmation
 from folklore.client.code.working_copy import WorkingCopy
-from folklore.client.surroundings import working_copy
+from folklore.client.surroundings import namespace_of, working_copy
 from folklore.contract.decisions import DECISIONS, Decision, decide
 from folklore.contract.hooks import Statement, StatementsRequest
 from folklore.contract.ids import short
@@ -205,7 +205,7 @@ def review(
     asks = sys.stdin.isatty() and sys.stdout.isatty()
     zone = zone_of(ctx)
     reasons = only or _USUAL
-    copy = working_copy(settings_of(ctx))
+    copy = working_copy(namespace_of(settings_of(ctx)))
 
     async def work(operations: Operations) -> None:
         of_memories = [reason for reason in reasons if reason != _STATED]

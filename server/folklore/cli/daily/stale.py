@@ -12,7 +12,7 @@ from folklore.cli.options import context_and_json, repeatable
 from folklore.cli.output import one_line, print_either, print_line
 from folklore.client.code.calls import confirmation, stale_memories
 from folklore.client.code.working_copy import WorkingCopy
-from folklore.client.surroundings import working_copy
+from folklore.client.surroundings import namespace_of, working_copy
 from folklore.contract.ids import short
 from folklore.contract.memories import record_json, stale_json
 from folklore.contract.recall import recalled_json
@@ -29,7 +29,7 @@ def stale(ctx: click.Context, confirmed: tuple[str, ...]) -> None:
 
     Run it in a working copy of the project. Committed changes count, from the content that a memory is about.
     """
-    copy = working_copy(settings_of(ctx))
+    copy = working_copy(namespace_of(settings_of(ctx)))
     if not copy.found:
         hint = "Run it in a working copy of the project; `folklore list` lists its memories anywhere."
         raise InvalidInput(

@@ -27,6 +27,7 @@ from folklore.cli.context import (
 from folklore.client.access import LOCAL_URL, access_of
 from folklore.client.credentials import normalised
 from folklore.client.local_server import LocalServer
+from folklore.client.surroundings import namespace_of
 from folklore.config import Settings, load_settings, namespace_of_file
 from folklore.errors import FolkloreError, InvalidInput
 
@@ -185,7 +186,7 @@ async def _packaged(settings: Settings, stack: AsyncExitStack) -> Remote:
     server = await stack.enter_async_context(in_process(app))
     return Remote(
         LOCAL_URL,
-        lambda: access_of(settings, anonymous=True),
+        lambda: access_of(settings, namespace_of(settings), anonymous=True),
         settings.home,
         server,
     )
