@@ -94,7 +94,7 @@ def _fetched(client: httpx.Client, url: str, private_hosts: Collection[str]) -> 
         LookupError,
     ) as error:  # of a redirect; of a charset
         proxy = proxy_for(urlsplit(url))
-        by_proxy = "" if proxy is None else f", by {proxy.words}"
+        by_proxy = "" if proxy is None else f", by {proxy.description}"
         words = f"{str(error) or type(error).__name__}{by_proxy}"
         raise InvalidInput("FILE", f"{url} cannot be read ({words}).") from None
     raise InvalidInput("FILE", f"{url} is behind more than {_REDIRECTS} redirects.")

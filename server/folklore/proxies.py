@@ -12,7 +12,7 @@ class Proxy:
     """A proxy: `words` name it, without its password; `problem` says why it cannot be used."""
 
     address: SplitResult
-    words: str
+    description: str
     problem: str | None = None
 
 
@@ -36,17 +36,17 @@ def proxy_for(server: SplitResult) -> Proxy | None:
     else:
         usable = bool(address.hostname)
     if not usable:
-        words = f"the proxy of {source}"
+        description = f"the proxy of {source}"
         problem = "is not an address such as http://proxy.example.com:3128"
-        return Proxy(address, words, problem)
+        return Proxy(address, description, problem)
     if port:
-        place = f"{address.hostname}:{port}"
+        host = f"{address.hostname}:{port}"
     else:
-        place = str(address.hostname)
-    words = f"the proxy {address.scheme}://{place} of {source}"
+        host = str(address.hostname)
+    description = f"the proxy {address.scheme}://{host} of {source}"
     if address.scheme != "http":
-        return Proxy(address, words, "must be one that is reached by http://")
-    return Proxy(address, words)
+        return Proxy(address, description, "must be one that is reached by http://")
+    return Proxy(address, description)
 
 
 def _variable(scheme: str, value: str) -> str | None:

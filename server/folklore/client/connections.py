@@ -152,7 +152,7 @@ class Connections:
         """A clause for errors that names the proxy in use; "" without one."""
         if self._proxy is None:
             return ""
-        return f", by {self._proxy.words}"
+        return f", by {self._proxy.description}"
 
     def _words(self, error: Exception) -> str:
         return f"{_reason(error)}{self.by_proxy}"
@@ -160,7 +160,9 @@ class Connections:
     def _new(self, seconds: float) -> HTTPConnection:
         """Return a new open connection. Raises NoAnswer."""
         if self._proxy is not None and self._proxy.problem is not None:
-            raise NoAnswer(f"{self._proxy.words} {self._proxy.problem}", sent=False)
+            raise NoAnswer(
+                f"{self._proxy.description} {self._proxy.problem}", sent=False
+            )
         address = self._server if self._proxy is None else self._proxy.address
         host = address.hostname or ""
         if self._tls is None:

@@ -269,7 +269,7 @@ def _concise(memory: Memory) -> JsonDict:
     return value | fields_of(memory, "author when") | changed_json(memory)
 
 
-# Where a candidate ended: in the answer, on the next page, represented by another one, without a place among the
+# Where a candidate ended: in the answer, on the next page, represented by another one, without a rank among the
 # results, below the confidence that is shown, left out as a reflection too many, or never read for its low rank.
 Stage = Literal[
     "answer",
@@ -304,7 +304,7 @@ class BranchList:
 
 @dataclass(frozen=True, slots=True)
 class ExplainedCandidate:
-    """Candidate, its place in the answer, and where it ended; `represented_by` is the newest of its near-duplicates.
+    """Candidate, its rank in the answer, and where it ended; `represented_by` is the newest of its near-duplicates.
 
     The `shares` add up to the relevance: each feature times its weight.
     """

@@ -63,8 +63,8 @@ async def after_migrations(dsn: str) -> None:
 
     Functions and policies get the form that a cluster needs, and new tables are distributed.
     """
-    places = await placed(dsn)
-    if places.get("memories", _ALONE) == _ALONE:
+    placements = await placed(dsn)
+    if placements.get("memories", _ALONE) == _ALONE:
         return
     async with connected(dsn) as connection, connection.transaction():
         for command in await _commands(connection, *_FUNCTIONS):
@@ -128,15 +128,17 @@ async def placed(dsn: str) -> Mapping[str, str]:
         if not await _is_cluster(connection):
             return {}
         rows = await connection.fetch(statement("distribute/placed").sql)
-        places = {name: place or _ALONE for name, place in rows}
+        placements = {name: placement or _ALONE for name, placement in rows}
         missing = await connection.fetch(statement("distribute/settings").sql)
-        return places | ({"settings of roles": _UNSET} if missing else {})
+        return placements | ({"settings of roles": _UNSET} if missing else {})
 
 
 async def undistributed(dsn: str) -> list[str]:
     """Return the tables that are on the coordinator alone, and the missing settings; none without a cluster."""
     return [
-        name for name, place in (await placed(dsn)).items() if place in (_ALONE, _UNSET)
+        name
+        for name, placement in (await placed(dsn)).items()
+        if placement in (_ALONE, _UNSET)
     ]
 
 

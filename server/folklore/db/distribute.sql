@@ -145,8 +145,8 @@ cross join lateral (
     values (1, format('create policy %s_%s on %1$s for %2$s %4$s (namespace_id = any(%3$s))', name, privilege, spaces,
             case privilege when 'insert' then 'with check' else 'using' end)),
         (2, format('grant %s on %s to folklore_app', privilege, name))
-) needed (place, command)
-where needed.place = 2 or format('%s_%s', given.name, given.privilege) not in (select p.polname from pg_policy p)
+) needed (number, command)
+where needed.number = 2 or format('%s_%s', given.name, given.privilege) not in (select p.polname from pg_policy p)
 union all
 select 'grant update (probe) on models to folklore_app'
 union all
@@ -180,9 +180,9 @@ where t.oid not in (select logicalrelid from pg_dist_partition)
 order by t.data, t.name <> 'memories', exists (select from pg_constraint k where k.contype = 'f' and k.confrelid = t.oid),
     not exists (select from pg_constraint k where k.contype = 'f' and k.conrelid = t.oid), t.name
 
--- name: placed. The nodes and the size of each table; `place` is null for one on the coordinator alone.
+-- name: placed. The nodes and the size of each table; `placement` is null for one on the coordinator alone.
 select c.relname::text as name, case when d.partmethod is not null then format('%s on %s nodes, %s', case d.partmethod when 'h' then count(distinct s.shardid) || ' shards' else 'whole' end,
-            count(distinct (s.nodename, s.nodeport)), pg_size_pretty(coalesce(sum(s.shard_size), 0))) end as place
+            count(distinct (s.nodename, s.nodeport)), pg_size_pretty(coalesce(sum(s.shard_size), 0))) end as placement
 from pg_class c
 left join pg_dist_partition d on d.logicalrelid = c.oid
 left join citus_shards s on s.table_name = c.oid

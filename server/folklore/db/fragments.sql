@@ -107,7 +107,7 @@ excluded_namespaces as materialized (
         limit :max_relations::integer
     ) linked
 
--- name: listed. The first n.most memories m of the namespace n in an order, from a place on. Those that were not
+-- name: listed. The first n.most memories m of the namespace n in an order, from a sort key on. Those that were not
 -- changed, rated, pinned or recalled since have the same place in every order, and one index; so each order reads two
 -- indexes.
     from (

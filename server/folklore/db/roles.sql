@@ -29,7 +29,7 @@ cross join lateral (
         (12, has_column_privilege(role.id, 'embeddings', 'cues', 'update'),
             'grant update (cues) on embeddings to folklore_app')
     union all
-    select given.place, bool_and(has_any_column_privilege(role.id, held.name, given.tested)),
+    select given.number, bool_and(has_any_column_privilege(role.id, held.name, given.tested)),
         format('grant %s on %s to folklore_app', given.privileges, string_agg(held.name, ', '))
     from (
         values (5, 'insert', 'select, insert',
@@ -39,9 +39,9 @@ cross join lateral (
             (9, 'update', 'select, insert, update (languages)', '{namespaces}'),
             (10, 'insert', 'insert', '{audit}'),
             (11, 'select', 'select', '{postings,packed_memories,packed_namespaces}')
-    ) given (place, tested, privileges, names)
+    ) given (number, tested, privileges, names)
     cross join unnest(given.names) as held (name)
-    group by given.place, given.privileges
-) needed (place, granted, command)
+    group by given.number, given.privileges
+) needed (number, granted, command)
 where not coalesce(needed.granted, false)
-order by needed.place
+order by needed.number

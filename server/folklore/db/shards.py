@@ -189,8 +189,8 @@ async def _fetched(
     waiting = iter(enumerate(commands))
 
     async def work(connection: Any) -> None:
-        for place, arguments in waiting:
-            parts[place] = await connection.fetch(sql, *arguments)
+        for index, arguments in waiting:
+            parts[index] = await connection.fetch(sql, *arguments)
 
     async def join() -> None:
         if session.spare is not None and (idle := session.spare()) is not None:
@@ -198,7 +198,7 @@ async def _fetched(
                 await work(joined.connection)
 
     await all_of(work(session.connection), *(join() for _ in commands[1:]))
-    return [parts[place] for place in range(len(commands))]
+    return [parts[index] for index in range(len(commands))]
 
 
 def merged(

@@ -149,7 +149,7 @@ class HttpService:
         self._error = error
         parts = urlsplit(address.url)
         proxy = proxy_for(parts)
-        self._by_proxy = "" if proxy is None else f", by {proxy.words}"
+        self._by_proxy = "" if proxy is None else f", by {proxy.description}"
         self._client = httpx.AsyncClient(
             # Proxies of the environment are never for this machine.
             trust_env=not is_loopback(parts.hostname or ""),

@@ -164,10 +164,10 @@ class MiniLM:
         """Return unit vectors (n, 384): the mean of the last layer's rows of each text."""
         encodings = self._tokenizer.encode_batch_fast(list(texts))
         lengths = [len(encoding.ids) for encoding in encodings]
-        places = [place for length in lengths for place in range(length)]
+        positions = [position for length in lengths for position in range(length)]
         rows = (
             self._table[np.concatenate([encoding.ids for encoding in encodings])]
-            + self._positions[places]
+            + self._positions[positions]
         )
         columns = self._first(np.ascontiguousarray(rows.T))
         starts = np.cumsum([0, *lengths])

@@ -212,8 +212,8 @@ def nearest(
     for start in range(0, len(vectors), clustering.block):
         cosines = vectors[start : start + clustering.block] @ vectors.T
         nearest = []
-        for place, row in enumerate(cosines):
-            row[start + place] = -1.0
+        for index, row in enumerate(cosines):
+            row[start + index] = -1.0
             near = np.flatnonzero(row >= clustering.near)
             # Rounded, so that the order depends neither on the machine's arithmetic nor on the block.
             best = sorted(

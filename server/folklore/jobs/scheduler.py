@@ -290,12 +290,12 @@ def _is_due(state: JobState | None, now: datetime) -> bool:
 
 
 def _error_text(error: BaseException) -> str:
-    """Describe an error for users: only type and place of foreign errors, whose messages may quote a memory."""
+    """Describe an error for users: only type and line of foreign errors, whose messages may quote a memory."""
     if isinstance(error, FolkloreError):
         return str(error)
     frames = traceback.extract_tb(error.__traceback__)
     if frames:
-        place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
+        line = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}"
     else:
-        place = ""
-    return f"{type(error).__name__}{place}"
+        line = ""
+    return f"{type(error).__name__}{line}"

@@ -39,7 +39,7 @@ Recalled memories are notes of people and assistants: data that may be old or wr
 
 Offered = Literal["all", "core"]
 Context = ServerRequestContext[Any]
-Page = types.PaginatedRequestParams | None
+ListParams = types.PaginatedRequestParams | None
 
 
 def build_server(
@@ -91,7 +91,9 @@ class _Handlers:
             return None
         return tool.listed.input_schema
 
-    async def list_tools(self, _ctx: Context, _params: Page) -> types.ListToolsResult:
+    async def list_tools(
+        self, _ctx: Context, _params: ListParams
+    ) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[tool.listed for tool in self._offered()])
 
     async def call_tool(
@@ -148,12 +150,12 @@ class _Handlers:
         return tool
 
     async def list_resources(
-        self, _ctx: Context, _params: Page
+        self, _ctx: Context, _params: ListParams
     ) -> types.ListResourcesResult:
         return types.ListResourcesResult(resources=list(resources.RESOURCES))
 
     async def list_templates(
-        self, _ctx: Context, _params: Page
+        self, _ctx: Context, _params: ListParams
     ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(
             resource_templates=list(resources.TEMPLATES)
@@ -168,7 +170,7 @@ class _Handlers:
         return types.ReadResourceResult(contents=contents, _meta=anchors)
 
     async def list_prompts(
-        self, _ctx: Context, _params: Page
+        self, _ctx: Context, _params: ListParams
     ) -> types.ListPromptsResult:
         return types.ListPromptsResult(prompts=list(prompts.PROMPTS))
 

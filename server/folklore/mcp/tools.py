@@ -279,19 +279,21 @@ async def with_whole_ids(
     service: Operations, arguments: dict[str, Any]
 ) -> dict[str, Any]:
     """Put whole ids in place of ends, which notes show, in the arguments of a tool. Raises InvalidInput, NotFound."""
-    places = [place for path in _IDS for place in _ids_at(arguments, *path.split("."))]
+    holders = [
+        holder for path in _IDS for holder in _ids_at(arguments, *path.split("."))
+    ]
     parsed = [
-        id_or_ending(str(holder[key]), field, _ID) for holder, key, field in places
+        id_or_ending(str(holder[key]), field, _ID) for holder, key, field in holders
     ]
     if len({id_ for id_ in parsed if isinstance(id_, str)}) > _MOST_ENDS:
-        name = places[0][2].partition("[")[0]
+        name = holders[0][2].partition("[")[0]
         raise InvalidInput(
             name,
             f"names more than {_MOST_ENDS} memories by the ends of ids.",
             hint="Give whole ids.",
         )
     for (holder, key, _), id_ in zip(
-        places, await whole_ids(service, parsed, hint=_ID), strict=True
+        holders, await whole_ids(service, parsed, hint=_ID), strict=True
     ):
         holder[key] = str(id_)
     return arguments
@@ -300,15 +302,15 @@ async def with_whole_ids(
 def _ids_at(
     arguments: Any, name: str, *rest: str, field: str = ""
 ) -> Iterator[tuple[Any, Any, str]]:
-    """Return the ids at a path of arguments: what holds each, its key or place there, and its name in errors."""
+    """Return the ids at a path of arguments: what holds each, its key or index there, and its name in errors."""
     value = arguments.get(name) if isinstance(arguments, dict) else None
     if _may_be_id(value) and not rest:
         yield arguments, name, f"{field}{name}"
-    for place, entry in enumerate(value if isinstance(value, list) else ()):
+    for index, entry in enumerate(value if isinstance(value, list) else ()):
         if rest:
-            yield from _ids_at(entry, *rest, field=f"{field}{name}[{place}].")
+            yield from _ids_at(entry, *rest, field=f"{field}{name}[{index}].")
         elif _may_be_id(entry):
-            yield value, place, f"{field}{name}[{place}]"
+            yield value, index, f"{field}{name}[{index}]"
 
 
 def _may_be_id(value: object) -> bool:
@@ -345,8 +347,8 @@ def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ..
     return tuple(
         draft
         if isinstance(draft, Unreadable) or draft.idempotency_key
-        else replace(draft, idempotency_key=f"call:{call}:{place}")
-        for place, draft in enumerate(drafts)
+        else replace(draft, idempotency_key=f"call:{call}:{index}")
+        for index, draft in enumerate(drafts)
     )
 
 

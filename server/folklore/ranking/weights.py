@@ -175,27 +175,27 @@ def _settable(ranking: Ranking) -> dict[str, Any]:
     return values
 
 
-def with_numbers(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking:
-    """Return a ranking with other numbers, signals among them; `place` is where they are. Raises InvalidInput."""
+def with_numbers(ranking: Ranking, values: Mapping[str, Any], parent: str) -> Ranking:
+    """Return a ranking with other numbers, signals among them; `parent` is the field that has them. Raises InvalidInput."""
     if not values:
         return ranking
-    own = {name: _checked(name, value, place) for name, value in values.items()}
+    own = {name: _checked(name, value, parent) for name, value in values.items()}
     signals = {name: own.pop(name) for name in SIGNALS if name in own}
     if "half_life_days" in own:
         signals["half_life"] = timedelta(days=own.pop("half_life_days"))
     changed = replace(ranking, **own, signals=replace(ranking.signals, **signals))
     if changed.dense == 0 and changed.keyword == 0:
         raise InvalidInput(
-            place,
+            parent,
             "gives no branch a weight above 0.",
             hint="Give dense or keyword one.",
         )
     return changed
 
 
-def _checked(name: str, value: Any, place: str) -> Any:
+def _checked(name: str, value: Any, parent: str) -> Any:
     """Return the value of one number as Ranking has it. Raises InvalidInput."""
-    field = f"{place}.{name}"
+    field = f"{parent}.{name}"
     if name == "fusion":
         return _one_of(value, get_args(Fusion), field)
     if name == "expand":

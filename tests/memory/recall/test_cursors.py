@@ -12,7 +12,7 @@ from folklore.memory.context.pagination import (
     given_before,
     given_cursor,
     is_given,
-    page_of,
+    list_key_of,
 )
 from folklore.model import Filters
 
@@ -39,7 +39,7 @@ def test_a_cursor_holds_the_ids_that_were_returned_for_its_query(
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
 def test_an_invalid_cursor_is_rejected_with_the_next_step(text: str) -> None:
-    for read in (given_before, page_of):
+    for read in (given_before, list_key_of):
         with pytest.raises(InvalidInput, match=r"cursor: is not valid.*leave it out"):
             read(text, QUESTION)
 
@@ -48,6 +48,6 @@ def test_an_invalid_cursor_is_rejected_with_the_next_step(text: str) -> None:
     "text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]']
 )
 def test_hostile_json_in_a_cursor_is_rejected(text: str) -> None:
-    for read in (given_before, page_of):
+    for read in (given_before, list_key_of):
         with pytest.raises(InvalidInput):
             read(base64.urlsafe_b64encode(text.encode()).decode(), QUESTION)

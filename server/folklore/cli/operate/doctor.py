@@ -345,7 +345,7 @@ async def _check(owner: RequestContext, readable: str, foreign: str) -> None:
     of_owner = (await _call(owner, recall)).memories
     of_token = (await _call(token, recall)).memories
     spaces = await owner.memory.namespaces.find([readable, foreign])
-    visible = await token.memory.changes.places(
+    visible = await token.memory.changes.namespaces_of(
         [space.id for space in spaces], [result.memory.id for result in of_owner]
     )
     counts = len(of_owner), len(of_token), len(visible)

@@ -236,11 +236,11 @@ def _serve_http(
         settings.http.port,
         insecure=insecure,
         public_url=url,
-        user_server=_place_of_user_server(ctx, settings),
+        user_server=_user_server(ctx, settings),
     )
 
 
-def _place_of_user_server(ctx: click.Context, settings: Settings) -> TakenServer | None:
+def _user_server(ctx: click.Context, settings: Settings) -> TakenServer | None:
     """Return the place of the user's server; None where each process is to have its own."""
     if has_own_process():
         return None

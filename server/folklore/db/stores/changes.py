@@ -523,7 +523,7 @@ class Changes(Store):
             )
             yield NamespaceTransaction(session, id_, caller, now, language, name)
 
-    async def places(
+    async def namespaces_of(
         self,
         namespaces: Sequence[UUID],
         ids: Sequence[UUID],

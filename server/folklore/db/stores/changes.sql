@@ -114,17 +114,17 @@ update memories m
 set tags = array(
         select renamed.tag
         from (
-            select coalesce(given.new, held.tag) as tag, min(held.place) as place
-            from unnest(m.tags) with ordinality as held (tag, place)
+            select coalesce(given.new, held.tag) as tag, min(held.index) as index
+            from unnest(m.tags) with ordinality as held (tag, index)
             left join unnest(:old::text[], :new::text[]) as given (old, new) on given.old = held.tag
             group by 1
         ) renamed
-        order by renamed.place
+        order by renamed.index
     ),
     updated_at = :now::timestamptz, revision = m.revision + 1
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 
--- name: restore_tags. Give each of the memories :ids the tags that its revision of the same place in :revisions kept.
+-- name: restore_tags. Give each of the memories :ids the tags that its revision of the same index in :revisions kept.
 update memories m
 set tags = array(select jsonb_array_elements_text(r.before -> 'tags')), updated_at = :now::timestamptz,
     revision = m.revision + 1

@@ -15,7 +15,7 @@ select :namespace::uuid, :model::uuid, current.id, given.passage, given.passages
     ceil(folklore_length(current.search) * given.share)::smallint, given.vector,
     case when current.same_cues then given.cues end
 from current
-join unnest(:of::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
+join unnest(:of::uuid[], :numbers::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
     :vectors::halfvec[], :cues::halfvec[]) as given (id, passage, passages, begins, ends, share, vector, cues) on given.id = current.id
 where not exists (
     select from embeddings e
@@ -123,13 +123,13 @@ left join existing on existing.name = large.name
 where large.vectors >= :threshold::integer and (existing.name is null or not (existing.valid or existing.building))
 order by action desc, command
 
--- name: insert. Write the embeddings of memories, one for each passage; :ids, :places, :passages, :begins, :ends,
+-- name: insert. Write the embeddings of memories, one for each passage; :ids, :numbers, :passages, :begins, :ends,
 -- :shares, :vectors and :cues belong together. A passage has its share of its memory's length. Writes nothing, and returns
 -- no row, while :model is not registered.
 insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector, cues)
 select m.namespace_id, :model::uuid, given.id, given.passage, given.passages, given.begins, given.ends,
     ceil(folklore_length(m.search) * given.share)::smallint, given.vector, given.cues
-from unnest(:ids::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
+from unnest(:ids::uuid[], :numbers::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
     :vectors::halfvec[], :cues::halfvec[]) as given (id, passage, passages, begins, ends, share, vector, cues)
 join memories m on m.namespace_id = :namespace::uuid and m.id = given.id
 where exists (select from models where models.id = :model::uuid)
@@ -217,7 +217,7 @@ counted as (
     ) open
 ),
 rarest as (
-    select words.id, counted.entries, row_number() over (partition by words.id order by documents, words.word) as place
+    select words.id, counted.entries, row_number() over (partition by words.id order by documents, words.word) as rank
     from words
     join counted on counted.word = words.word
 ),
@@ -229,10 +229,10 @@ older as (
         ) as other
     from rarest
     cross join lateral (
-        select ('x' || encode(substring(rarest.entries from place * 8 + 1 for 4), 'hex'))::bit(32)::integer as number
-        from generate_series(0, octet_length(rarest.entries) / 8 - 1) as place
+        select ('x' || encode(substring(rarest.entries from index * 8 + 1 for 4), 'hex'))::bit(32)::integer as number
+        from generate_series(0, octet_length(rarest.entries) / 8 - 1) as index
     ) entry
-    where rarest.place <= 3
+    where rarest.rank <= 3
 ),
 -- Sorted first, so that only the nearest few are looked up.
 nearest as (
@@ -277,7 +277,7 @@ near as materialized (
 ),
 ranked as (
     select near.memory_id, near.distance, near.recent, m.id, m.content, m.cues, {m.order_time} as "when", m.author,
-        m.changed_by, row_number() over (partition by near.memory_id order by near.distance, m.id) as place
+        m.changed_by, row_number() over (partition by near.memory_id order by near.distance, m.id) as rank
     from near
     join memories m on m.namespace_id = :namespace::uuid and m.id = near.other
     where m.forgotten_at is null and m.superseded_at is null and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
@@ -288,8 +288,8 @@ select ranked.memory_id, ranked.id, 1 - ranked.distance as cosine, ranked.recent
         select from settled where settled.from_id = ranked.memory_id and settled.to_id = ranked.id
     ) as settled
 from ranked
-where ranked.recent or ranked.place <= 3
-order by ranked.memory_id, ranked.place
+where ranked.recent or ranked.rank <= 3
+order by ranked.memory_id, ranked.rank
 
 -- name: update_length. Copy the length of a changed memory to its embeddings in every model. Its text is the same, and
 -- so are the lengths of its passages.

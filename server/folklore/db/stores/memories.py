@@ -18,7 +18,7 @@ from folklore.lazy import NDArray, numpy as np
 from folklore.model import Draft, Filters, Memory, Sort
 
 _EMBEDDING_COLUMNS = (
-    "places",
+    "numbers",
     "passages",
     "begins",
     "ends",
@@ -94,8 +94,8 @@ class Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """Row after which a list continues."""
+class ListKey:
+    """The values by which a row of a list is sorted; a page continues after those of its last row."""
 
     time: datetime
     id: UUID
@@ -103,10 +103,10 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Page of memories, the place of each in the order, and True in `more` if further ones match."""
+    """Page of memories, the sort key of each, and True in `more` if further ones match."""
 
     memories: tuple[Memory, ...]
-    places: tuple[Page, ...]
+    keys: tuple[ListKey, ...]
     more: bool
 
 
@@ -187,7 +187,7 @@ class Memories:
         limit: int,
         now: datetime,
         order: ListingOrder = ListingOrder(),
-        cursor: Page | None = None,
+        after: ListKey | None = None,
     ) -> Listing:
         """Read one page in order of time. One statement.
 
@@ -204,14 +204,14 @@ class Memories:
             plans,
             namespaces=list(namespaces),
             fetch=limit + 1,
-            after_time=cursor and cursor.time,
-            after_id=cursor and cursor.id,
+            after_time=after and after.time,
+            after_id=after and after.id,
             **values,
         )
         page = rows[:limit]
         return Listing(
             tuple(memory_of(row, namespaces[row["namespace_id"]]) for row in page),
-            tuple(Page(row["sorted_by"], row["id"]) for row in page),
+            tuple(ListKey(row["sorted_by"], row["id"]) for row in page),
             len(rows) > limit,
         )
 

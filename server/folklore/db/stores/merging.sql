@@ -33,7 +33,7 @@ where k.namespace_id = :namespace::uuid and k.memory_id = any(:ids::uuid[])
 on conflict (namespace_id, key) do nothing
 
 -- name: memories. Insert the memories :ids under the namespace :into. Each gets the next revision number. Those of
--- :duplicates, which are superseded already, get the memory of the same place in :of as their successor. A session
+-- :duplicates, which are superseded already, get the memory of the same index in :of as their successor. A session
 -- that both namespaces have continues there (:sessions and :positions belong together).
 insert into memories (
     namespace_id, id, {fields}, position, author, agent, quality, trust, created_at, updated_at, forgotten_at,

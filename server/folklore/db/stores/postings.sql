@@ -7,10 +7,10 @@ returning next
 -- name: clean. Delete the entries of removed memories from the next :most words after :after of a namespace, whose
 -- packed part is locked; return the last of these words, null after the last.
 with removed as materialized (
-    select p.block * 256 + place as number
+    select p.block * 256 + index as number
     from packed_memories p
-    cross join lateral generate_series(0, octet_length(p.ids) / 16 - 1) as place
-    where p.namespace_id = :namespace::uuid and substring(p.ids from place * 16 + 1 for 16) = decode(repeat('00', 16), 'hex')
+    cross join lateral generate_series(0, octet_length(p.ids) / 16 - 1) as index
+    where p.namespace_id = :namespace::uuid and substring(p.ids from index * 16 + 1 for 16) = decode(repeat('00', 16), 'hex')
 ),
 part as materialized (
     select p.word
@@ -27,8 +27,8 @@ left_over as materialized (
         from part
         join postings p on p.namespace_id = :namespace::uuid and p.word = part.word
         cross join lateral (select 8 - 4 * (p.word & 1) as bytes) each
-        left join lateral generate_series(0, octet_length(p.entries) / each.bytes - 1) as place on true
-        left join lateral substring(p.entries from place * each.bytes + 1 for each.bytes) as entry on true
+        left join lateral generate_series(0, octet_length(p.entries) / each.bytes - 1) as index on true
+        left join lateral substring(p.entries from index * each.bytes + 1 for each.bytes) as entry on true
     ) held
     left join removed on removed.number = held.number
     group by held.word, held.block
@@ -104,14 +104,14 @@ numbered as materialized (
 added as (
     select ('x' || encode(named.word, 'hex'))::bit(32)::integer as word, named.documents, named.entries
     from (
-        select substring(numbered.words from 4 * place + 1 for 4) as word, count(*)::integer as documents,
+        select substring(numbered.words from 4 * index + 1 for 4) as word, count(*)::integer as documents,
             string_agg(int4send(numbered.number) || case
-                when get_byte(numbered.words, 4 * place + 3) & 1 = 0
-                then substring(numbered.frequencies from 2 * place + 1 for 2) || int2send(numbered.length)
+                when get_byte(numbered.words, 4 * index + 3) & 1 = 0
+                then substring(numbered.frequencies from 2 * index + 1 for 2) || int2send(numbered.length)
                 else '' end, '' order by numbered.number) as entries
         from numbered
-        cross join lateral generate_series(0, octet_length(numbered.words) / 4 - 1) as place
-        group by substring(numbered.words from 4 * place + 1 for 4)
+        cross join lateral generate_series(0, octet_length(numbered.words) / 4 - 1) as index
+        group by substring(numbered.words from 4 * index + 1 for 4)
     ) named
 ),
 appended as materialized (
@@ -129,9 +129,9 @@ filled as (
     insert into postings (namespace_id, word, block, documents, entries)
     select :namespace::uuid, cut.word, ('x' || encode(substring(cut.entries for 4), 'hex'))::bit(32)::integer + 1, 0, cut.entries
     from (
-        select appended.word, substring(appended.entries from place * 2000 + 1 for 2000) as entries
+        select appended.word, substring(appended.entries from index * 2000 + 1 for 2000) as entries
         from appended
-        cross join lateral generate_series(0, octet_length(appended.entries) / 2000 - 1) as place
+        cross join lateral generate_series(0, octet_length(appended.entries) / 2000 - 1) as index
     ) cut
 ),
 opened as (

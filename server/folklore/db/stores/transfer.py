@@ -431,7 +431,7 @@ class Transfers(Store):
             self._unpacked[namespace] -= packed
 
     async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
-        """Write links in one transaction, without changing existing ones; return the places of those that fit.
+        """Write links in one transaction, without changing existing ones; return the indexes of those that fit.
 
         A link fits if the memories that it needs are stored. A key always does: one in use stays with its memory.
         """
@@ -440,14 +440,14 @@ class Transfers(Store):
             await session.row("namespaces/lock", namespace=namespace)
             for type_, statement in _LINK_STATEMENTS.items():
                 rows = []
-                for place, link in enumerate(links):
+                for index, link in enumerate(links):
                     if isinstance(link, type_):
-                        rows.append({"place": place, **asdict(link)})
+                        rows.append({"index": index, **asdict(link)})
                 if rows:
                     written = await session.rows(
                         statement, namespace=namespace, links=rows
                     )
-                    fitting.update(row["place"] for row in written)
+                    fitting.update(row["index"] for row in written)
         return fitting
 
 

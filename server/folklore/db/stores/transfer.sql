@@ -68,9 +68,9 @@ keyed as (
 select id from written
 
 -- name: insert_keys. :links a JSON array of keys; `request` (hexadecimal) is the digest of the request that the
--- memory answered. A key is written if its memory exists and no other memory has the key. Returns the places of all.
+-- memory answered. A key is written if its memory exists and no other memory has the key. Returns the indexes of all.
 with given as materialized (
-    select d.* from jsonb_to_recordset(:links::jsonb) as d (place integer, memory_id uuid, key text, request text)
+    select d.* from jsonb_to_recordset(:links::jsonb) as d (index integer, memory_id uuid, key text, request text)
 ),
 written as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
@@ -82,13 +82,13 @@ written as (
     order by g.key collate "C"
     on conflict (namespace_id, key) do nothing
 )
-select place from given
+select index from given
 
--- name: insert_relations. :links a JSON array. Returns the places of those whose two memories exist; a relation that
+-- name: insert_relations. :links a JSON array. Returns the indexes of those whose two memories exist; a relation that
 -- exists stays as it is.
 with given as materialized (
     select d.* from jsonb_to_recordset(:links::jsonb) as d (
-        place integer, from_id uuid, type text, to_id uuid, strength real, author text, created_at timestamptz
+        index integer, from_id uuid, type text, to_id uuid, strength real, author text, created_at timestamptz
     )
     where d.from_id = any(array(select f.id from memories f where f.namespace_id = :namespace::uuid
             and f.id = any(array(select from_id from jsonb_to_recordset(:links::jsonb) as named (from_id uuid)))))
@@ -101,14 +101,14 @@ written as (
     order by from_id, type collate "C", to_id
     on conflict (namespace_id, from_id, type, to_id) do nothing
 )
-select place from given
+select index from given
 
--- name: insert_revisions. :links a JSON array. Returns the places of those whose memory exists with a later revision
+-- name: insert_revisions. :links a JSON array. Returns the indexes of those whose memory exists with a later revision
 -- number; a revision that exists stays as it is. A memory with fewer changes than the imported one has no later
 -- revisions.
 with given as materialized (
     select d.* from jsonb_to_recordset(:links::jsonb) as d (
-        place integer, memory_id uuid, revision integer, action text, author text, agent text, changed_at timestamptz,
+        index integer, memory_id uuid, revision integer, action text, author text, agent text, changed_at timestamptz,
         reason text, undoes integer, before jsonb
     )
     where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = d.memory_id
@@ -120,12 +120,12 @@ written as (
     order by memory_id, revision
     on conflict (namespace_id, memory_id, revision) do nothing
 )
-select place from given
+select index from given
 
 -- name: link_successors. :links a JSON array of superseded memories and their successors. Links those whose successor
--- exists, and returns their places.
+-- exists, and returns their indexes.
 with given as materialized (
-    select d.* from jsonb_to_recordset(:links::jsonb) as d (place integer, memory_id uuid, successor_id uuid)
+    select d.* from jsonb_to_recordset(:links::jsonb) as d (index integer, memory_id uuid, successor_id uuid)
     where d.successor_id = any(array(select t.id from memories t where t.namespace_id = :namespace::uuid
             and t.id = any(array(select successor_id from jsonb_to_recordset(:links::jsonb) as named (successor_id uuid)))))
 ),
@@ -135,7 +135,7 @@ linked as (
     where m.namespace_id = :namespace::uuid and m.id = given.memory_id
         and m.id = any(array(select memory_id from given)) and m.superseded_at is not null and m.superseded_by is null
 )
-select place from given
+select index from given
 
 -- name: memories. The whole memories of one namespace, forgotten and superseded ones too, in an order that every
 -- database repeats. :ids only these, null for all. :model whose vectors to read, null for none; a pending embedding

@@ -298,18 +298,20 @@ async def locate(
         namespace.id: namespace
         for namespace in await memory.find_namespaces(namespaces)
     }
-    spaces = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
-    for id_, places in spaces.items():
-        if len(places) > 1:
-            names = ", ".join(sorted(searched[place].name for place in places))
+    namespaces_of = await memory.changes.namespaces_of(
+        list(searched), ids, unforgotten=unforgotten
+    )
+    for id_, holding in namespaces_of.items():
+        if len(holding) > 1:
+            names = ", ".join(sorted(searched[space].name for space in holding))
             raise Conflict(
                 f"The memory {id_} is in several namespaces: {names}.",
                 hint="Name one of them.",
             )
-    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in spaces]
+    missing = [id_ for id_ in dict.fromkeys(ids) if id_ not in namespaces_of]
     if missing and not unforgotten:
         raise unknown_memories(missing)
-    return {id_: searched[place] for id_, (place,) in spaces.items()}
+    return {id_: searched[space] for id_, (space,) in namespaces_of.items()}
 
 
 async def namespace_of(

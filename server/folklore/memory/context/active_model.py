@@ -47,7 +47,7 @@ async def embed_texts(
         for text, spans in zip(texts, ranges, strict=True)
         for begin, end in spans
     ]
-    phrases = {place: as_text(item) for place, item in enumerate(cues) if item}
+    phrases = {index: as_text(item) for index, item in enumerate(cues) if item}
     vectors = await embedder.embed([*texts, *phrases.values(), *parts])
     of_cues = dict(zip(phrases, vectors[len(texts) :], strict=False))
     following = iter(vectors[len(texts) + len(phrases) :])
@@ -59,9 +59,9 @@ async def embed_texts(
         by=model,
         vectors=[
             item and replace(item, cues=vector)
-            if (vector := of_cues.get(place)) is not None and vector.any()
+            if (vector := of_cues.get(index)) is not None and vector.any()
             else item
-            for place, item in enumerate(items)
+            for index, item in enumerate(items)
         ],
     )
 

@@ -51,9 +51,9 @@ def within_budget(
 def _share(costs: Sequence[int], room: int) -> int:
     """Return the greatest cost that each text may have: short ones leave theirs to the others, and one has 20."""
     remaining = max(room, _SHORTEST_TEXT // 2)
-    for place, cost in enumerate(ordered := sorted(costs)):
-        if cost * (len(ordered) - place) > remaining:
-            return max(remaining // (len(ordered) - place), 1)
+    for index, cost in enumerate(ordered := sorted(costs)):
+        if cost * (len(ordered) - index) > remaining:
+            return max(remaining // (len(ordered) - index), 1)
         remaining -= cost
     return max(costs, default=0)
 

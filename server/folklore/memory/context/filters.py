@@ -58,7 +58,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         source_prefix=_text(request.source_prefix, "source_prefix"),
         author=_text(request.author, "author"),
         paths=tuple(
-            _path(path, place) for place, path in enumerate(request.paths, start=1)
+            _path(path, number) for number, path in enumerate(request.paths, start=1)
         ),
         metadata=metadata_predicate(request.metadata),
         since=since,
@@ -175,12 +175,12 @@ def _text(value: Value, name: str) -> Value | str:
     return cleaned
 
 
-def _path(value: str, place: int) -> str:
+def _path(value: str, number: int) -> str:
     cleaned = clean(value).text
     if not cleaned.strip().rstrip("/"):
         raise InvalidInput(
             "filters.paths",
-            f"path {place} is empty.",
+            f"path {number} is empty.",
             hint="Leave it out, or name a file or folder.",
         )
     return plain_path(cleaned)
@@ -207,33 +207,33 @@ def metadata_predicate(conditions: Mapping[str, object]) -> str | None:
 
 
 def _condition(path: str, condition: object) -> str:
-    places = _places(path)
+    jsonpaths = _jsonpaths(path)
     field = f"{_FIELD}.{path[:60]}"
     match condition:
         case {"exists": bool(exists), **rest} if not rest:
             return ("" if exists else "!") + _any(
-                f"exists({place})" for place in places
+                f"exists({jsonpath})" for jsonpath in jsonpaths
             )
         case {"in": [_, *_] as values, **rest} if (
             not rest and len(values) <= MAX_VALUES
         ):
             return _any(
-                f"{place} == {_value(value, field)}"
+                f"{jsonpath} == {_value(value, field)}"
                 for value in values
-                for place in places
+                for jsonpath in jsonpaths
             )
         case {"in": _, **rest} if not rest:
             raise InvalidInput(
                 f"{field}.in", f"must be a list of 1 to {MAX_VALUES} values."
             )
-    return _any(f"{place} == {_value(condition, field)}" for place in places)
+    return _any(f"{jsonpath} == {_value(condition, field)}" for jsonpath in jsonpaths)
 
 
 def _any(alternatives: Iterable[str]) -> str:
     return f"({' || '.join(alternatives)})"
 
 
-def _places(path: str) -> list[str]:
+def _jsonpaths(path: str) -> list[str]:
     """Return the expressions for a path: each key in the object of the key before, and the whole path as one key."""
     keys = path.split(".")
     if len(path) > MAX_PATH or not all(keys):

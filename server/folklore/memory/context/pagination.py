@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.db.stores.events.activity import Place
-from folklore.db.stores.memories import Page
+from folklore.db.stores.events.activity import EventKey
+from folklore.db.stores.memories import ListKey
 from folklore.errors import InvalidInput
 from folklore.model import Filters
 
@@ -113,22 +113,22 @@ class Feed:
     since: datetime
     marks: frozenset[bytes]
 
-    def holds(self, place: Place) -> bool:
+    def holds(self, key: EventKey) -> bool:
         """Return True if an event was given (with one false positive in 4 billion for each mark)."""
-        return _event_mark(place) in self.marks
+        return _event_mark(key) in self.marks
 
     @classmethod
-    def of(cls, since: datetime, places: Iterable[Place]) -> Feed:
+    def of(cls, since: datetime, keys: Iterable[EventKey]) -> Feed:
         """Make a feed of the events that were given."""
         return cls(
             since,
-            frozenset(_event_mark(place) for place in places if place.at >= since),
+            frozenset(_event_mark(key) for key in keys if key.at >= since),
         )
 
 
-def _event_mark(place: Place) -> bytes:
+def _event_mark(key: EventKey) -> bytes:
     return hashlib.blake2b(
-        place.id.bytes + place.namespace.bytes, digest_size=_EVENT_MARK
+        key.id.bytes + key.namespace.bytes, digest_size=_EVENT_MARK
     ).digest()
 
 
@@ -147,24 +147,24 @@ def feed_of(cursor: str, question: object) -> Feed:
     return _decoded(cursor, question, read)
 
 
-def place_cursor(place: Place, question: object) -> str:
-    """Return the cursor of a page of events: its last one."""
+def event_cursor(key: EventKey, question: object) -> str:
+    """Return the cursor of a page of events: the key of its last one."""
     return _encode(
         [
-            place.at.isoformat(),
-            str(place.id),
-            str(place.namespace),
+            key.at.isoformat(),
+            str(key.id),
+            str(key.namespace),
             _fingerprint(question),
         ]
     )
 
 
-def place_of(cursor: str, question: object) -> Place:
-    """Return the event before which a page begins. Raises InvalidInput for a cursor of another question."""
+def event_key_of(cursor: str, question: object) -> EventKey:
+    """Return the key of the event before which a page begins. Raises InvalidInput for a cursor of another question."""
     return _decoded(
         cursor,
         question,
-        lambda at, id_, namespace: Place(_aware(at), UUID(id_), UUID(namespace)),
+        lambda at, id_, namespace: EventKey(_aware(at), UUID(id_), UUID(namespace)),
     )
 
 
@@ -176,13 +176,15 @@ def _aware(text: str) -> datetime:
     return time
 
 
-def page_cursor(page: Page, question: object) -> str:
-    """Return the cursor of a list: its last row."""
-    return _encode([page.time.isoformat(), str(page.id), _fingerprint(question)])
+def list_cursor(key: ListKey, question: object) -> str:
+    """Return the cursor of a list: the key of its last row."""
+    return _encode([key.time.isoformat(), str(key.id), _fingerprint(question)])
 
 
-def page_of(cursor: str | None, question: object) -> Page | None:
-    """Return the row after which a list continues. Raises InvalidInput for a cursor of another question."""
+def list_key_of(cursor: str | None, question: object) -> ListKey | None:
+    """Return the key after which a list continues. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return None
-    return _decoded(cursor, question, lambda time, id_: Page(_aware(time), UUID(id_)))
+    return _decoded(
+        cursor, question, lambda time, id_: ListKey(_aware(time), UUID(id_))
+    )

@@ -70,7 +70,7 @@ class _Check:
 
 @dataclass(frozen=True, slots=True)
 class ValidBatch:
-    """Checked drafts by place in the batch, the errors of the others, and notes on what was changed before storing."""
+    """Checked drafts by index in the batch, the errors of the others, and notes on what was changed before storing."""
 
     drafts: dict[int, Draft]
     errors: dict[int, FolkloreError]
@@ -87,7 +87,7 @@ def check_batch(
 ) -> ValidBatch:
     """Return the drafts as they will be stored: cleaned, without secrets, normalised.
 
-    With `single`, errors name fields without their place in the batch. Raises InvalidInput for a batch that is empty or
+    With `single`, errors name fields without their index in the batch. Raises InvalidInput for a batch that is empty or
     too large; if all drafts are refused, the first error.
     """
     if not drafts:
@@ -103,9 +103,9 @@ def check_batch(
     errors: dict[int, FolkloreError] = {}
     notes: dict[str, list[str]] = {text: [] for text in _CHANGES}
     redacted, removed, injected = notes.values()
-    for place, item in enumerate(drafts):
+    for index, item in enumerate(drafts):
         stop_if_abandoned()
-        prefix = prefix_of(place, single=single)
+        prefix = prefix_of(index, single=single)
         try:
             stated = _stated(item, prefix)
             _check_lengths(stated, prefix)
@@ -114,9 +114,9 @@ def check_batch(
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
             draft = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
             tag_rules.refuse_null_words(draft.tags, f"{prefix}tags")
-            checked[place] = draft
+            checked[index] = draft
         except FolkloreError as error:
-            errors[place] = error
+            errors[index] = error
         else:
             removed += invisible
             redacted += replaced
@@ -128,11 +128,11 @@ def check_batch(
     )
 
 
-def prefix_of(place: int, *, single: bool) -> str:
+def prefix_of(index: int, *, single: bool) -> str:
     """Return what precedes the name of a field in the errors of a memory."""
     if single:
         return ""
-    return f"memories[{place}]."
+    return f"memories[{index}]."
 
 
 def _stated(draft: Draft | Unreadable, prefix: str) -> Draft:
@@ -326,8 +326,8 @@ def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
             check.name, f"must hold at most {MAX_PATHS} paths, got {len(paths)}."
         )
     limited = (
-        _limited(path, f"{check.name}[{place}]", 1_000)
-        for place, path in enumerate(paths)
+        _limited(path, f"{check.name}[{index}]", 1_000)
+        for index, path in enumerate(paths)
     )
     return tuple(dict.fromkeys(plain_path(path) for path in limited if path))
 
@@ -335,8 +335,8 @@ def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
 def _phrases(phrases: Sequence[str], check: _Check) -> tuple[str, ...]:
     """Return phrases, each on one line, without repetitions."""
     limited = (
-        _limited(" ".join(phrase.split()), f"{check.name}[{place}]", check.field.limit)
-        for place, phrase in enumerate(phrases)
+        _limited(" ".join(phrase.split()), f"{check.name}[{index}]", check.field.limit)
+        for index, phrase in enumerate(phrases)
     )
     distinct = cues.distinct(phrase for phrase in limited if phrase)
     if len(distinct) > check.field.most:
@@ -381,16 +381,16 @@ def _links(links: Sequence[Link], field: str) -> tuple[Link, ...]:
             field, f"must hold at most {MAX_RELATED} relations, got {len(links)}."
         )
     checked = []
-    for place, link in enumerate(links):
-        type_ = relation_type(link.type, f"{field}[{place}].type")
+    for index, link in enumerate(links):
+        type_ = relation_type(link.type, f"{field}[{index}].type")
         if type_ == "supersedes":
             raise InvalidInput(
-                f"{field}[{place}].type",
+                f"{field}[{index}].type",
                 "belongs in the field supersedes.",
                 hint="Put the id there.",
             )
         checked.append(
-            Link(link.id, type_, share(link.strength, f"{field}[{place}].strength"))
+            Link(link.id, type_, share(link.strength, f"{field}[{index}].strength"))
         )
     return tuple(checked)
 

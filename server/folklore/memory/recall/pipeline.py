@@ -38,7 +38,7 @@ from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import RankedList, rank
 from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import BranchResult, Question, Retrieval, Search
-from folklore.memory.records.listing import ListPage, list_page
+from folklore.memory.records.listing import PageOptions, list_page
 from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.text.clean import clean
@@ -148,7 +148,7 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         requested = tuple(question.namespaces)
         if question.project:
             requested = (question.project,)
-        listed = ListPage(
+        listed = PageOptions(
             requested,
             question.limit,
             question.sort,

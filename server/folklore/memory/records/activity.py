@@ -18,7 +18,11 @@ from folklore.contract.review import (
     UsesRequest,
 )
 from folklore.db.rows import made
-from folklore.db.stores.events.activity import ActivityEvent, ActivityStatements, Place
+from folklore.db.stores.events.activity import (
+    ActivityEvent,
+    ActivityStatements,
+    EventKey,
+)
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
 from folklore.memory.context import (
@@ -31,10 +35,10 @@ from folklore.memory.context import (
 from folklore.memory.context.filters import resolve_filters
 from folklore.memory.context.pagination import (
     Feed,
+    event_cursor,
+    event_key_of,
     feed_cursor,
     feed_of,
-    place_cursor,
-    place_of,
 )
 from folklore.memory.records.get import visible_memories
 from folklore.model import Filters, Memory
@@ -53,7 +57,7 @@ _LEAST = timedelta(microseconds=1)
 # Events that one look for new ones reads.
 _WATCHED = 1_000
 # All events are before the one and after the other.
-_END = Place(datetime(9999, 1, 1, tzinfo=UTC), UUID(int=0), UUID(int=0))
+_END = EventKey(datetime(9999, 1, 1, tzinfo=UTC), UUID(int=0), UUID(int=0))
 _BEGINNING = datetime(1970, 1, 1, tzinfo=UTC)
 # Recalls are not indexed by author: those of one author are looked for in this time.
 _RECALLED = timedelta(days=30)
@@ -79,13 +83,13 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
             feed_of(request.after, question), request.limit, context.now
         )
     else:
-        end = None if request.before is None else place_of(request.before, question)
+        end = None if request.before is None else event_key_of(request.before, question)
         read, feed, more = await log.earlier(end, request.limit, context.now)
     further = read and request.after is None
     return Activity(
         events=tuple(await _visible_events(context, names, read)),
         after=None if feed is None else feed_cursor(feed, question),
-        before=place_cursor(read[-1].place, question) if further else None,
+        before=event_cursor(read[-1].key, question) if further else None,
         more=more,
     )
 
@@ -230,7 +234,7 @@ class _Log:
             "fetch": fetch,
         }
 
-    async def earlier(self, end: Place | None, limit: int, now: datetime) -> _Read:
+    async def earlier(self, end: EventKey | None, limit: int, now: datetime) -> _Read:
         """Return the events before one, newest first; with the latest, the feed that begins after them."""
         at, id_, namespace = end or _END
         rows = await self.statements.events(
@@ -247,7 +251,7 @@ class _Log:
         since = now - _LATE
         if more:
             since = max(since, events[-1].at + _LEAST)
-        return events, Feed.of(since, [event.place for event in events]), more
+        return events, Feed.of(since, [event.key for event in events]), more
 
     async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
         """Return the events that a feed has not given, oldest first."""
@@ -257,14 +261,14 @@ class _Log:
         new: list[ActivityEvent] = []
         read = []
         for event in rows:
-            if feed.holds(event.place):
-                read.append(event.place)
+            if feed.holds(event.key):
+                read.append(event.key)
             else:
                 new.append(event)
         events = new[:limit]
         following = new[limit:]
 
-        read += [event.place for event in events]
+        read += [event.key for event in events]
         read.sort()
         since = max(feed.since, now - _LATE)
         if len(read) > _REMEMBERED:

@@ -45,16 +45,18 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     counts = await memory.changes.count_revisions(readable, ids)
     details = []
     for (
-        (place, id_),
+        (namespace, id_),
         item,
     ) in visible.items():  # an id in several namespaces has other relations in each
         own = [
             one
             for where, one in relations
-            if where == place and id_ in (one.from_id, one.to_id)
+            if where == namespace and id_ in (one.from_id, one.to_id)
         ]
         details.append(
-            MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, id_), 0))
+            MemoryDetails(
+                item, tuple(own[:_RELATIONS]), counts.get((namespace, id_), 0)
+            )
         )
     return GetResult(tuple(details), tuple(id_ for id_ in requested if id_ not in ids))
 

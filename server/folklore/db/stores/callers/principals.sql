@@ -53,7 +53,7 @@ cross join lateral (
 ) opened
 where t.digest = :digest::bytea
 
--- name: insert_grants. Grant the token :token each of :namespaces in the role at the same place of :roles.
+-- name: insert_grants. Grant the token :token each of :namespaces in the role at the same index of :roles.
 insert into grants (token_id, namespace_id, role)
 select :token::uuid, opened.namespace_id, opened.role
 from unnest(:namespaces::uuid[], :roles::text[]) as opened (namespace_id, role)
@@ -61,7 +61,7 @@ from unnest(:namespaces::uuid[], :roles::text[]) as opened (namespace_id, role)
 -- name: insert_invitation
 insert into invitations (token_id, digest, expires_at) values (:token::uuid, :digest::bytea, :expires_at::timestamptz)
 
--- name: insert_patterns. Grant the token :token the role at the same place of :roles in the namespaces that begin
+-- name: insert_patterns. Grant the token :token the role at the same index of :roles in the namespaces that begin
 -- with each of :prefixes.
 insert into pattern_grants (token_id, prefix, role)
 select :token::uuid, opened.prefix, opened.role

@@ -14,8 +14,8 @@ from folklore.db.rows import Value, made
 from folklore.db.store import Store, many, pairs
 
 
-class Place(NamedTuple):
-    """The place of an event in the order of events."""
+class EventKey(NamedTuple):
+    """The values by which an event is sorted."""
 
     at: datetime
     id: UUID
@@ -36,14 +36,14 @@ class ActivityEvent:
     memories: tuple[UUID, ...]
 
     @property
-    def place(self) -> Place:
-        """Its place in the order of events."""
-        return Place(self.at, self.id, self.namespace)
+    def key(self) -> EventKey:
+        """Its sort key."""
+        return EventKey(self.at, self.id, self.namespace)
 
 
 @dataclass(frozen=True, slots=True)
 class DayWrites:
-    """Memories that an author wrote by one action on a day, which is given by its place among the days, from 0."""
+    """Memories that an author wrote by one action on a day, which is given by its index among the days, from 0."""
 
     day: int
     author: str

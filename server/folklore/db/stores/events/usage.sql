@@ -2,13 +2,13 @@
 select count(*) as count from usage u where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz
 
 -- name: asked. How often the memory :memory answered each of the questions :queries, digests in hexadecimal.
-select given.place, (
+select given.index, (
         select count(*) from usage u
         where u.namespace_id = :namespace::uuid and u.memory_id = :memory::uuid
             and u.query = decode(given.query, 'hex')
     ) as answers
-from unnest(:queries::text[]) with ordinality as given (query, place)
-order by given.place
+from unnest(:queries::text[]) with ordinality as given (query, index)
+order by given.index
 
 -- name: delete
 with old as materialized (
