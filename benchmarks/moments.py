@@ -1,6 +1,6 @@
 """Sets of moments: JSON Lines of memories, and of moments of a session (`type`), each of a namespace.
 
-Moments are typed prompts, edits and statements, and those at which nobody asks: failures of commands, reads of files,
+Moments are typed prompts, edits and assertions (`statement`), and those at which nobody asks: failures of commands, reads of files,
 questions to the person, and tasks of sub-agents. A set of these may have its memories in another file.
 """
 

@@ -1,6 +1,6 @@
 """Conversations that Claude and ChatGPT export: each turn that states something lasting becomes a memory.
 
-Its content are the sentences that state it (text/hooks/statements.py), not the talk around them.
+Its content are the sentences that state it (text/hooks/assertions.py), not the talk around them.
 
 The export is a zip file, the folder in it, or one of its files `conversations.json`, `conversations-000.json`, … Each
 has a list of conversations. Those of Claude have {"uuid", "name", "chat_messages": [{"uuid", "sender", "text",
@@ -22,8 +22,8 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 from folklore.contract.lines import IGNORED, Lines, Raw, SourceLine
 from folklore.errors import InvalidInput
 from folklore.importers.json_values import JsonValues
+from folklore.text.hooks.assertions import assertions
 from folklore.text.hooks.injected import without_blocks
-from folklore.text.hooks.statements import statements
 from folklore.text.words import is_question
 from folklore_import.lines import (
     cues_of,
@@ -207,7 +207,7 @@ def _turn_line(
 ) -> bytes:
     """Return what a turn states as a line; `question` is the one that it answers, if it is an answer."""
     is_answer = turn.model is not None
-    stated = statements(turn.text, of_person=not is_answer)
+    stated = assertions(turn.text, of_person=not is_answer)
     if not stated:
         return skipped_line("turn that states nothing", turn.left_out)
     session = conversation.session

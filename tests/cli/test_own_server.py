@@ -633,7 +633,7 @@ async def test_kills_under_load_lose_nothing_that_was_acknowledged(
             "folklore.server.application.local, folklore.memory.operations",
             (
                 "folklore.text.secrets.key_formats",
-                "folklore.text.hooks.statements",
+                "folklore.text.hooks.assertions",
                 "folklore.memory.transfer.importer",
             ),
         ),

@@ -70,7 +70,7 @@ BOUNDED: Mapping[str, Bound] = {
     "text.entities.finder._LINE_NUMBERS": Bound(200, "a path is one word of _MAX_WORD"),
     "text.entities.identifiers._SHAPES": Bound(200, "words of _MAX_WORD alone"),
     "text.entities.proper_nouns._WORD_BEFORE": Bound(12, "what precedes a name"),
-    "text.hooks.statements._FACTS": Bound(400, "sentences of _LONGEST alone"),
+    "text.hooks.assertions._FACTS": Bound(400, "sentences of _LONGEST alone"),
     "text.paths._LINES": Bound(200, "the end of a path, by _LONGEST_LINES"),
 }
 # Seconds of processor time for a text of that length: what may delay the calls of others.
@@ -84,7 +84,7 @@ BUILT: Mapping[str, str] = {
     "ranking.injection._writes_name": "a name, escaped; measured in test_text_rules",
     "text.dates.expressions._pattern": "its results are variables, which are found",
     "text.dates.translation._phrase": "its results are measured by the function translations",
-    "text.hooks.statements._joined": "its results are variables, which are found",
+    "text.hooks.assertions._joined": "its results are variables, which are found",
     "text.query.question.QuestionWords": "words, escaped; measured by its functions",
     "text.secrets.context._name": "a word of a table",
     "text.secrets.key_formats._rule": "its results are variables, which are found",

@@ -30,13 +30,13 @@ from folklore.text import (
 from folklore.text.dates import byline, date_terms, expressions, translation, zones
 from folklore.text.entities import finder, identifiers, proper_nouns
 from folklore.text.hooks import (
+    assertions,
     edits,
     failures,
     injected,
     marks,
     prompts,
     shell,
-    statements,
     tool_calls,
 )
 from folklore.text.query import highlight, parser, question, snippet, syntax, tsquery
@@ -132,7 +132,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "query.snippet.whole_sentences": lambda it: snippet.whole_sentences(it, ASKED, 240),
     "query.snippet.line": lambda it: snippet.line(it, ASKED, 400),
     "query.snippet.snippet": lambda it: snippet.snippet(it, ASKED, 400),
-    "hooks.statements.statements": lambda it: list(statements.statements(it)),
+    "hooks.assertions.assertions": lambda it: list(assertions.assertions(it)),
     "tags.kind_of": lambda it: tags.kind_of(it, "kind"), "tags.normalise": lambda it: tags.normalise([it]),
     "tags.spell": tags.spell, "tokens.estimate": tokens.estimate, "tokens.fit": lambda it: tokens.fit(it, len(it) // 8),
     "tokens.last_space": lambda it: tokens.last_space(it, 0, len(it) - 1),
@@ -169,7 +169,7 @@ def test_every_function_that_reads_text_is_measured() -> None:
     others = {
         "dates.translation.months_of_languages",
         "gist.keywords",
-        "hooks.statements.alternatives",
+        "hooks.assertions.alternatives",
         "query.tsquery.without_last_characters",
     }
     assert reading() - FUNCTIONS.keys() == others

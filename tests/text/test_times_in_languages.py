@@ -1,4 +1,4 @@
-"""Times in the languages in which statements are recognised, and in Korean, mean what they mean in English."""
+"""Times in the languages in which assertions are recognised, and in Korean, mean what they mean in English."""
 
 from datetime import UTC, datetime
 from zoneinfo import ZoneInfo
@@ -102,7 +102,7 @@ def test_a_time_means_what_it_means_in_english(english: str, text: str) -> None:
     assert read(text) == read(english)
 
 
-def test_the_languages_are_those_of_statements_and_korean() -> None:
+def test_the_languages_are_those_of_assertions_and_korean() -> None:
     assert [language.name for language in languages()] == [
         "german", "spanish", "french", "portuguese", "italian", "dutch", "russian", "chinese", "japanese", "korean",
     ]  # fmt: skip

@@ -79,7 +79,7 @@ class HookRequest(Request, Returns[HookAnswer]):
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Assertion:
     """Sentence that a person said in a session of a project, and that was not stored."""
 
     sentence: str
@@ -88,7 +88,7 @@ class Statement:
     project: str
 
 
-class StatementsRequest(Request, Returns[tuple[Statement, ...]]):
+class StatementsRequest(Request, Returns[tuple[Assertion, ...]]):
     """List what the caller said in a project, or everywhere, and was not stored; sentences to `drop` are forgotten."""
 
     namespace: str | None = None

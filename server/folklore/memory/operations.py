@@ -127,7 +127,7 @@ _ALL: tuple[Operation, ...] = (
     Operation(RelateRequest, "records.relate:relate"),
     Operation(RenameTagRequest, "records.retag:rename_tag"),
     Operation(HookRequest, "hooks.events:answer_hook"),
-    Operation(StatementsRequest, "hooks.stated:list_statements"),
+    Operation(StatementsRequest, "hooks.stated:list_assertions"),
     Operation(PauseRequest, "hooks.stated:pause"),
     Operation(InjectedRequest, "hooks.injected:read_injected"),
     Operation(StatusRequest, "health.status:read_status"),

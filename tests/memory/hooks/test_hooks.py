@@ -312,7 +312,7 @@ async def stop(client: Client, message: str, session: str = "s1") -> str:
     return str(output["reason"])
 
 
-async def test_a_statement_that_was_not_stored_is_asked_for_once_with_its_words(
+async def test_an_assertion_that_was_not_stored_is_asked_for_once_with_its_words(
     client: Client,
 ) -> None:
     await hook(client, "We have to choose a queue.")
@@ -325,7 +325,7 @@ async def test_a_statement_that_was_not_stored_is_asked_for_once_with_its_words(
     assert await stop(client, "We decided to use NATS.", session="s2") != ""
 
 
-async def test_each_new_statement_of_a_person_is_asked_for_three_times_a_session(
+async def test_each_new_assertion_of_a_person_is_asked_for_three_times_a_session(
     client: Client,
 ) -> None:
     prompts = (
@@ -344,7 +344,7 @@ async def test_each_new_statement_of_a_person_is_asked_for_three_times_a_session
     assert asked[3] == ""
 
 
-async def test_the_nearest_memory_stands_beside_a_statement(
+async def test_the_nearest_memory_stands_beside_an_assertion(
     client: Client, facts: list[str]
 ) -> None:
     await hook(
@@ -389,7 +389,7 @@ async def test_what_was_not_stored_is_proposed_until_it_is_stored_or_dropped(
     assert await proposed(app, "Never push to main.") == []
 
 
-async def test_a_memory_settles_at_most_one_statement_and_reading_loses_none(
+async def test_a_memory_settles_at_most_one_assertion_and_reading_loses_none(
     client: Client, app: App
 ) -> None:
     ada = "From now on all release notes are written by Ada."

@@ -26,7 +26,7 @@ from folklore.client.code.calls import confirmation
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.surroundings import namespace_of, working_copy
 from folklore.contract.decisions import DECISIONS, Decision, decide
-from folklore.contract.hooks import Statement, StatementsRequest
+from folklore.contract.hooks import Assertion, StatementsRequest
 from folklore.contract.ids import short
 from folklore.contract.memories import (
     ForgetRequest,
@@ -211,16 +211,16 @@ def review(
         of_memories = [reason for reason in reasons if reason != _STATED]
         items = _items(operations, copy, of_memories, limit, options)
         stated = StatementsRequest(namespace=options["namespace"])
-        statements: tuple[Statement, ...] = ()
+        assertions: tuple[Assertion, ...] = ()
         if _STATED in reasons:
-            statements = await operations.call(stated)
+            assertions = await operations.call(stated)
         if wants_json():
-            rows = [_statement_json(statement, zone) for statement in statements]
+            rows = [_assertion_json(assertion, zone) for assertion in assertions]
             rows += [_as_json(item) async for item in items]
             print_json({"review": rows})
         elif not asks:
-            await _list(statements, items, zone)
-        elif await _store(operations, stated, statements, zone):
+            await _list(assertions, items, zone)
+        elif await _store(operations, stated, assertions, zone):
             await _walk(operations, copy, items, zone)
 
     with_operations(ctx, work)
@@ -272,14 +272,14 @@ async def _items_of(
 
 
 async def _list(
-    statements: Sequence[Statement], items: AsyncIterator[ReviewItem], zone: tzinfo
+    assertions: Sequence[Assertion], items: AsyncIterator[ReviewItem], zone: tzinfo
 ) -> None:
     """Print what wants a decision, and ask nothing."""
-    count = len(statements)
-    for statement in statements:
+    count = len(assertions)
+    for assertion in assertions:
         print_line()
         print_line("This was said and not stored", bold=True)
-        _print_statement(statement, zone)
+        _print_assertion(assertion, zone)
     async for item in items:
         count += 1
         _print_item(item, zone)
@@ -291,24 +291,24 @@ async def _list(
         print_line(f"{count} {wants} a decision: `folklore review` in a terminal asks.")
 
 
-def _print_statement(statement: Statement, zone: tzinfo) -> None:
-    said = time_text(statement.said_at, zone)
-    print_line(f"said {said} in session {statement.session}", dim=True)
-    print_line(statement.sentence)
+def _print_assertion(assertion: Assertion, zone: tzinfo) -> None:
+    said = time_text(assertion.said_at, zone)
+    print_line(f"said {said} in session {assertion.session}", dim=True)
+    print_line(assertion.sentence)
 
 
 async def _store(
     operations: Operations,
     stated: StatementsRequest,
-    statements: Sequence[Statement],
+    assertions: Sequence[Assertion],
     zone: tzinfo,
 ) -> bool:
     """Show what was said and was not stored, store or drop what is decided; return False for `q`."""
-    if statements:
-        things = "thing was" if len(statements) == 1 else "things were"
-        print_line(f"{len(statements)} {things} said, store them?", bold=True)
-    for statement in statements:
-        _print_statement(statement, zone)
+    if assertions:
+        things = "thing was" if len(assertions) == 1 else "things were"
+        print_line(f"{len(assertions)} {things} said, store them?", bold=True)
+    for assertion in assertions:
+        _print_assertion(assertion, zone)
         print_line("[s]tore  [d]rop  [n]ext  [q]uit", fg="cyan")
         key = ""
         while key not in ("s", "d", "n", "q"):
@@ -316,15 +316,15 @@ async def _store(
         if key == "q":
             return False
         if key == "s":
-            draft = Draft(statement.sentence)
+            draft = Draft(assertion.sentence)
             request = StoreRequest(
-                memories=(draft,), namespace=statement.project, single=True
+                memories=(draft,), namespace=assertion.project, single=True
             )
             result = await operations.call(request)
             id_ = short(result.stored[0].id)
             print_line(f"stored {id_}; `folklore undo {id_}` takes it back", fg="green")
         if key in ("s", "d"):
-            drop = (statement.sentence,)
+            drop = (assertion.sentence,)
             await operations.call(stated.model_copy(update={"drop": drop}))
     return True
 
@@ -427,6 +427,6 @@ def _as_json(item: ReviewItem) -> dict[str, Any]:
     return value
 
 
-def _statement_json(statement: Statement, zone: tzinfo) -> dict[str, Any]:
-    row = row_of(statement, "sentence said_at session project", zone)
+def _assertion_json(assertion: Assertion, zone: tzinfo) -> dict[str, Any]:
+    row = row_of(assertion, "sentence said_at session project", zone)
     return {"reason": _STATED, **row}

@@ -13,12 +13,12 @@ from folklore.memory.context import RequestContext
 from folklore.memory.hooks import moments, start, store_request
 from folklore.memory.hooks.note_candidates import candidates_of, inject
 from folklore.memory.hooks.scope import HookScope, scope_of
-from folklore.memory.hooks.stated import record_quotations, record_statements
+from folklore.memory.hooks.stated import record_assertions, record_quotations
 from folklore.memory.records import learning
 from folklore.ranking.injection import LIKELY
+from folklore.text.hooks.assertions import assertions
 from folklore.text.hooks.injected import without_blocks
 from folklore.text.hooks.prompts import is_remark, without_private
-from folklore.text.hooks.statements import statements
 
 log = get_logger(__name__)
 
@@ -46,7 +46,7 @@ async def _record(context: RequestContext, scope: HookScope, prompt: str) -> Non
     """Record the session, and what its prompt states and quotes. A fault of the record does not cost the notes."""
     assert scope.ledger is not None
     try:
-        await record_statements(context, scope, statements(prompt))
+        await record_assertions(context, scope, assertions(prompt))
         await record_quotations(
             scope.ledger, scope.ids, scope.session, prompt, context.now
         )

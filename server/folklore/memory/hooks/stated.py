@@ -1,15 +1,15 @@
-"""Statements of a person, recorded until a memory that says the same is written, and notes that a text repeats."""
+"""Assertions of a person, recorded until a memory that says the same is written, and notes that a text repeats."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from folklore.contract.hooks import Paused, PauseRequest, Statement, StatementsRequest
+from folklore.contract.hooks import Assertion, Paused, PauseRequest, StatementsRequest
 from folklore.db.stores.events.audit import NOWHERE
 from folklore.db.stores.events.injections import (
     AssistantSession,
     Injections,
-    OpenStatement,
+    OpenAssertion,
     SessionProject,
     Writing,
 )
@@ -28,7 +28,7 @@ TURN = timedelta(hours=1)
 _MOST_LISTED = 100
 
 
-async def record_statements(
+async def record_assertions(
     context: RequestContext, scope: HookScope, sentences: Sequence[str]
 ) -> None:
     """Record a session, and what was stated in it; nothing that holds a secret."""
@@ -49,14 +49,14 @@ def _may_hold_secret(sentence: str) -> bool:
 async def not_stored(
     context: RequestContext,
     project: SessionProject,
-    stated: Sequence[OpenStatement],
+    stated: Sequence[OpenAssertion],
     session: str = "",
     drop: Sequence[str] = (),
-) -> list[OpenStatement]:
-    """Return those of a project's statements that no memory of the caller says yet; forget `drop` and the others.
+) -> list[OpenAssertion]:
+    """Return those of a project's assertions that no memory of the caller says yet; forget `drop` and the others.
 
-    A memory that says a statement in its words settles it, each memory one; it is compared once. At the end of a turn
-    of `session`, the statements that the session was asked for in that turn are settled too by other memories written
+    A memory that says a assertion in its words settles it, each memory one; it is compared once. At the end of a turn
+    of `session`, the assertions that the session was asked for in that turn are settled too by other memories written
     since, if these are as many. Up to three statements of SQL.
     """
     if not stated:
@@ -97,8 +97,8 @@ async def _written_since(
 
 
 def _settled(
-    stated: Sequence[OpenStatement],
-    asked_for: Sequence[OpenStatement],
+    stated: Sequence[OpenAssertion],
+    asked_for: Sequence[OpenAssertion],
     writings: Sequence[Writing],
 ) -> set[str]:
     """Return the sentences that were written down, in their words or, of those asked for, in as many other texts."""
@@ -120,15 +120,15 @@ def _settled(
 
 
 def _written_down(
-    stated: Sequence[OpenStatement], writings: Sequence[Writing]
+    stated: Sequence[OpenAssertion], writings: Sequence[Writing]
 ) -> dict[str, Writing]:
     """Return the sentences that were written down in their words, each with a text of its own, the most alike."""
     pairs = []
-    for statement in stated:
+    for assertion in stated:
         for writing in writings:
-            if writing.at >= statement.since:
-                share = shared_words(writing.content, statement.sentence)
-                pairs.append((share, statement.sentence, writing))
+            if writing.at >= assertion.since:
+                share = shared_words(writing.content, assertion.sentence)
+                pairs.append((share, assertion.sentence, writing))
     pairs.sort(key=lambda pair: -pair[0])
 
     by_sentence: dict[str, Writing] = {}
@@ -144,9 +144,9 @@ def shared_words(text: str, other: str) -> float:
     return max(Quoting.of(text).share(other), Quoting.of(other).share(text))
 
 
-async def list_statements(
+async def list_assertions(
     context: RequestContext, request: StatementsRequest
-) -> tuple[Statement, ...]:
+) -> tuple[Assertion, ...]:
     """Return what the caller said in a project, or everywhere, and was not stored, oldest first; `drop` is forgotten.
 
     Raises InvalidInput, Refused.
@@ -158,22 +158,22 @@ async def list_statements(
     ledger = Injections(context.memory.root.database)
     caller = context.caller.author
     if request.everywhere:
-        listed: list[Statement] = []
-        for name in await _projects_with_statements(context, ledger):
+        listed: list[Assertion] = []
+        for name in await _projects_with_assertions(context, ledger):
             update = {"namespace": name, "everywhere": False}
-            listed += await list_statements(context, request.model_copy(update=update))
+            listed += await list_assertions(context, request.model_copy(update=update))
         return tuple(listed)
 
     project = await project_named(context, request.namespace or context.namespace())
     stated = await ledger.stated(**project.columns, caller=caller)
     pending = await not_stored(context, project, stated, drop=request.drop)
     return tuple(
-        Statement(item.sentence, item.said_at, item.session, project.project)
+        Assertion(item.sentence, item.said_at, item.session, project.project)
         for item in pending[:_MOST_LISTED]
     )
 
 
-async def _projects_with_statements(
+async def _projects_with_assertions(
     context: RequestContext, ledger: Injections
 ) -> list[str]:
     """Return the names of the projects in which the caller said what was not stored."""

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from folklore.contract.hooks import HookAnswer, HookRequest
-from folklore.db.stores.events.injections import Injections, OpenStatement
+from folklore.db.stores.events.injections import Injections, OpenAssertion
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.note_candidates import candidates_of, note_of
 from folklore.memory.hooks.scope import HookScope
@@ -11,18 +11,18 @@ from folklore.memory.hooks.stated import (
     LEAST_SHARE,
     TURN,
     not_stored,
+    record_assertions,
     record_quotations,
-    record_statements,
     shared_words,
 )
 from folklore.permissions import may_write_somewhere
 from folklore.ranking.injection import LIKELY
+from folklore.text.hooks.assertions import assertions
 from folklore.text.hooks.injected import block
-from folklore.text.hooks.statements import statements
 
 _SILENCE = HookAnswer()
 _MOST_REQUESTS = 3  # of one session
-# Statements of one request for which the nearest memory is looked up.
+# Assertions of one request for which the nearest memory is looked up.
 _MOST_LOOKED_UP = 3
 _NOT_STORED = "Folklore: this was stated here and is not stored yet:"
 _HOW_TO_STORE = (
@@ -38,29 +38,29 @@ _BEFORE_COMPACTION = (
 async def ask_at_stop(
     context: RequestContext, scope: HookScope, request: HookRequest
 ) -> HookAnswer:
-    """Ask to store each new statement of the session, with the nearest memory of each, up to three times."""
+    """Ask to store each new assertion of the session, with the nearest memory of each, up to three times."""
     if scope.ledger is None or not may_write_somewhere(context.caller):
         return _SILENCE
     await _record_turn(context, scope, scope.ledger, request)
 
     project = scope.recorded_project
     caller = context.caller.author
-    statements_of_project = await scope.ledger.stated(**project.columns, caller=caller)
+    assertions_of_project = await scope.ledger.stated(**project.columns, caller=caller)
     unstored = await not_stored(
-        context, project, statements_of_project, scope.session.name
+        context, project, assertions_of_project, scope.session.name
     )
-    statements_of_session = [
-        statement
-        for statement in statements_of_project
-        if statement.session == scope.session.name
+    assertions_of_session = [
+        assertion
+        for assertion in assertions_of_project
+        if assertion.session == scope.session.name
     ]
-    unasked = _not_asked_for(statements_of_session, unstored)
+    unasked = _not_asked_for(assertions_of_session, unstored)
     if not unasked:
         return _SILENCE
 
     # A session is recorded in two namespaces if it began before the project had one.
     requests_by_namespace = {
-        statement.namespace: statement.requests for statement in statements_of_session
+        assertion.namespace: assertion.requests for assertion in assertions_of_session
     }
     if sum(requests_by_namespace.values()) >= _MOST_REQUESTS:
         return _SILENCE
@@ -70,8 +70,8 @@ async def ask_at_stop(
         return _SILENCE  # another process of this session asks for them
 
     lines = [_NOT_STORED]
-    for number, statement in enumerate(unasked, start=1):
-        lines.append(f'{number}. "{statement.sentence}"')
+    for number, assertion in enumerate(unasked, start=1):
+        lines.append(f'{number}. "{assertion.sentence}"')
     lines.append(_HOW_TO_STORE)
     nearest = await _nearest_notes(context, scope, unasked)
     if nearest:
@@ -88,45 +88,45 @@ async def _record_turn(
         caller=context.caller.author,
         since=context.now - TURN,
     )
-    sentences = list(statements(request.prompt))
+    sentences = list(assertions(request.prompt))
     if not stored_lately:
         # An assistant that has just stored something says so, and is not asked for that.
-        sentences += statements(request.message, of_person=False)
-    await record_statements(context, scope, sentences)
+        sentences += assertions(request.message, of_person=False)
+    await record_assertions(context, scope, sentences)
     await record_quotations(
         ledger, scope.ids, scope.session, request.message, context.now
     )
 
 
 def _not_asked_for(
-    statements_of_session: Sequence[OpenStatement],
-    unstored: Sequence[OpenStatement],
-) -> list[OpenStatement]:
-    """Return the unstored statements of a session that it was not asked for, in these or nearly these words."""
+    assertions_of_session: Sequence[OpenAssertion],
+    unstored: Sequence[OpenAssertion],
+) -> list[OpenAssertion]:
+    """Return the unstored assertions of a session that it was not asked for, in these or nearly these words."""
     asked_for = []
-    for statement in statements_of_session:
-        if statement.asked_at is not None:
-            asked_for.append(statement.sentence)
-    results: list[OpenStatement] = []
-    for statement in statements_of_session:
-        if statement.asked_at is not None or statement not in unstored:
+    for assertion in assertions_of_session:
+        if assertion.asked_at is not None:
+            asked_for.append(assertion.sentence)
+    results: list[OpenAssertion] = []
+    for assertion in assertions_of_session:
+        if assertion.asked_at is not None or assertion not in unstored:
             continue
-        sentence = statement.sentence
+        sentence = assertion.sentence
         if any(shared_words(sentence, other) >= LEAST_SHARE for other in asked_for):
             continue
-        results.append(statement)
+        results.append(assertion)
         asked_for.append(sentence)
     return results
 
 
 async def _nearest_notes(
-    context: RequestContext, scope: HookScope, unasked: Sequence[OpenStatement]
+    context: RequestContext, scope: HookScope, unasked: Sequence[OpenAssertion]
 ) -> list[str]:
-    """Return the nearest memory of each of the first statements as a note, if it is near; none twice."""
+    """Return the nearest memory of each of the first assertions as a note, if it is near; none twice."""
     notes: dict[str, None] = {}
-    for statement in unasked[:_MOST_LOOKED_UP]:
+    for assertion in unasked[:_MOST_LOOKED_UP]:
         candidates = await candidates_of(
-            context, scope, statement.sentence, least=LIKELY, limit=1
+            context, scope, assertion.sentence, least=LIKELY, limit=1
         )
         notes |= {note_of(context, candidate): None for candidate in candidates}
     return list(notes)

@@ -2,7 +2,7 @@
 
 import re
 
-from folklore.text.hooks.statements import alternatives
+from folklore.text.hooks.assertions import alternatives
 
 # Characters of a prompt that is asked as it is, and of the beginning and the end of a longer one.
 _SHORT = 1_200

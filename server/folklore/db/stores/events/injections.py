@@ -51,7 +51,7 @@ class SessionProject:
 
 
 @dataclass(frozen=True, slots=True)
-class OpenStatement:
+class OpenAssertion:
     """A sentence of a session that no text written before `since` says.
 
     `requests` counts how often the session was asked to store something, for any sentence of this namespace.
@@ -148,7 +148,7 @@ class ProjectCounts:
     topics: tuple[str, ...]
 
 
-Placed = TypeVar("Placed", Note, UnusedNote, OpenStatement)
+Placed = TypeVar("Placed", Note, UnusedNote, OpenAssertion)
 
 
 class Injections(Store):
@@ -156,7 +156,7 @@ class Injections(Store):
 
     unused = many(UnusedNote)
     written = many(Writing, writes=_WRITES)
-    stated = many(OpenStatement)
+    stated = many(OpenAssertion)
     stated_in = many(SessionProject)
     last_session = one(PastSession)
     pause = affected(namespace=NOWHERE)
@@ -279,7 +279,7 @@ class Injections(Store):
         sentences: Sequence[str],
         now: datetime,
     ) -> None:
-        """Remove statements that were stored or dropped; the others were compared now. One statement per namespace."""
+        """Remove assertions that were stored or dropped; the others were compared now. One statement per namespace."""
         values = {
             "project": project.project,
             "caller": caller,
@@ -292,15 +292,15 @@ class Injections(Store):
             )
 
     async def ask(
-        self, stated: Sequence[OpenStatement], caller: str, now: datetime
+        self, stated: Sequence[OpenAssertion], caller: str, now: datetime
     ) -> bool:
-        """Record that a session is asked to store statements; False if another process asked meanwhile."""
+        """Record that a session is asked to store assertions; False if another process asked meanwhile."""
         is_first = False
         for namespace, group in _by_namespace(stated):
             texts = {}
-            for statement in group:
-                times = {"said_at": statement.said_at, "asked_at": now}
-                texts[statement.sentence] = times
+            for assertion in group:
+                times = {"said_at": assertion.said_at, "asked_at": now}
+                texts[assertion.sentence] = times
             rows = await self._database.rows(
                 "injections/ask",
                 namespace=namespace,

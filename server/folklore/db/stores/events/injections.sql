@@ -1,4 +1,4 @@
--- name: ask. Record that an assistant is asked to store statements; no row if another process was first.
+-- name: ask. Record that an assistant is asked to store assertions; no row if another process was first.
 update assistant_sessions s set asks = s.asks + 1, stated = s.stated || :stated::jsonb
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.session = :session::text
     and s.asks = :requests::integer
@@ -67,7 +67,7 @@ where i.namespace_id = :namespace::uuid and i.caller = :caller::text and i.sessi
 returning i.memory_id
 
 -- name: enter. Record that an assistant's session works in a project, and what was stated in it, by sentence. In a
--- session that is known, a call without a statement locks and writes nothing; one that holds 100 of them takes no
+-- session that is known, a call without an assertion locks and writes nothing; one that holds 100 of them takes no
 -- more.
 insert into assistant_sessions as s (namespace_id, caller, session, started_at, project, stated)
 select :namespace::uuid, :caller::text, :session::text, :now::timestamptz, :project::text, :stated::jsonb
@@ -133,7 +133,7 @@ update assistant_sessions s set paused_until = null
 where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.paused_until is not null
 returning s.session
 
--- name: settle. Remove statements of a caller that were stored, or that a person dropped, and record that the others
+-- name: settle. Remove assertions of a caller that were stored, or that a person dropped, and record that the others
 -- of the project were compared with what was written until :now.
 update assistant_sessions s set stated = coalesce((
     select jsonb_object_agg(said.key, said.value || jsonb_build_object('since', :now::timestamptz))
@@ -143,7 +143,7 @@ where s.namespace_id = :namespace::uuid and s.caller = :caller::text and s.state
     and (s.project = :project::text or s.namespace_id <> '00000000-0000-0000-0000-000000000000')
 returning s.session
 
--- name: stated. The statements of a caller in a project that were not stored, oldest first. `requests` counts the times
+-- name: stated. The assertions of a caller in a project that were not stored, oldest first. `requests` counts the times
 -- that the session was asked. A project without memories has its sessions under the id of zeros.
 select s.namespace_id as namespace, s.session, s.asks as requests, said.key as sentence,
     (said.value ->> 'said_at')::timestamptz as said_at, (said.value ->> 'asked_at')::timestamptz as asked_at,

@@ -97,7 +97,7 @@ async def show(visit: Visit) -> Response:
         **_of_page(visit, project, reason),
         "items": [_form_item(item) for item in result.items[skip:end]],
         "more": more,
-        "statements": await visit.call(StatementsRequest(namespace=project)),
+        "assertions": await visit.call(StatementsRequest(namespace=project)),
     }
     return await visit.render("review.html", **values)
 
@@ -106,8 +106,8 @@ async def _projects(visit: Visit) -> Response:
     """Show the projects with the numbers of what wants a decision in each."""
     overview = await visit.call(OverviewRequest())
     status = await visit.call(StatusRequest(check_model=False))
-    statements = await visit.call(StatementsRequest(everywhere=True))
-    said = Counter(statement.project for statement in statements)
+    assertions = await visit.call(StatementsRequest(everywhere=True))
+    said = Counter(assertion.project for assertion in assertions)
     names = [namespace.name for namespace in status.namespaces]
     return await visit.render(
         "review_projects.html",
@@ -140,7 +140,7 @@ def _of_page(visit: Visit, project: str, reason: ReviewReason) -> dict[str, Any]
         "buttons": BUTTONS,
         "may_write": role_in(visit.caller, project) in ("writer", "admin"),
         "more": None,
-        "statements": (),
+        "assertions": (),
         "done": "",
     }
 

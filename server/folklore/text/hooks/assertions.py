@@ -1,4 +1,4 @@
-"""Statements: sentences that say what holds from now on, found by their form in ten languages, without a model.
+"""Assertions: sentences that say what holds from now on, found by their form in ten languages, without a model.
 
 A form is a turn of phrase that marks something as lasting: a note, a decision, a rule, a correction, a found cause, a
 preference. A question, or a sentence that says "for now", states nothing.
@@ -23,7 +23,7 @@ _LEAST = 5
 _LEAST_ASCII = 10
 # Words of a fact.
 _LEAST_OF_FACT = 5
-_TEXT = Path(__file__).with_name("statements.txt").read_text(encoding="utf-8")
+_TEXT = Path(__file__).with_name("assertions.txt").read_text(encoding="utf-8")
 _SECTIONS = dict(re.findall(r"^== (.+)\n((?:.+\n)+)", _TEXT, re.MULTILINE))
 
 
@@ -39,7 +39,7 @@ def _joined(section: str) -> re.Pattern[str]:
     return re.compile(rf"(?:(?<!\w)|(?=\W))(?:{spaced})|{unspaced}", re.IGNORECASE)
 
 
-_NOTES, _FINDINGS, _RULES, _NO_STATEMENTS = map(
+_NOTES, _FINDINGS, _RULES, _NO_ASSERTIONS = map(
     _joined, ("NOTE", "FOUND", "RULE", "NEVER")
 )
 # How a sentence about a thing begins that says what it is or does, and what is passing in such a sentence.
@@ -53,7 +53,7 @@ _FACTS = [
 ]
 
 
-def statements(text: str, *, of_person: bool = True) -> tuple[str, ...]:
+def assertions(text: str, *, of_person: bool = True) -> tuple[str, ...]:
     """Return the sentences of a text that state something lasting, at most five, in order.
 
     Of the words of an assistant only decisions and causes count: it explains rules all the time.
@@ -84,7 +84,7 @@ def _states(sentence: str, of_person: bool) -> bool:
         return False
     if of_person and _NOTES.search(sentence):
         return True
-    if _NO_STATEMENTS.search(sentence):
+    if _NO_ASSERTIONS.search(sentence):
         return False
     if _FINDINGS.search(sentence):
         return True

@@ -1,8 +1,8 @@
-"""Statements: which sentences say what holds from now on, in ten languages."""
+"""Assertions: which sentences say what holds from now on, in ten languages."""
 
 import pytest
 
-from folklore.text.hooks.statements import alternatives, statements
+from folklore.text.hooks.assertions import alternatives, assertions
 
 STATED = (
     "No, don't use requests here, always httpx.", "From now on new endpoints live under /api/v2.",
@@ -29,14 +29,14 @@ NOT_STATED = (
 )  # fmt: skip
 
 
-def test_a_sentence_that_holds_from_now_on_is_a_statement() -> None:
+def test_a_sentence_that_holds_from_now_on_is_an_assertion() -> None:
     for sentence in STATED:
-        assert statements(f"Thanks!\n{sentence}\nNow go on.") == (sentence,), sentence
+        assert assertions(f"Thanks!\n{sentence}\nNow go on.") == (sentence,), sentence
 
 
 def test_a_request_a_symptom_or_what_holds_for_now_is_none() -> None:
     for sentence in NOT_STATED:
-        assert statements(sentence) == (), sentence
+        assert assertions(sentence) == (), sentence
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_request_a_symptom_or_what_holds_for_now_is_none() -> None:
         ("Write that down.", []), ("Books have 7 % VAT. Please remember this.", ["Books have 7 % VAT."]),
     ],
 )  # fmt: skip
-def test_few_short_sentences_outside_of_code_and_quotations_are_statements(
+def test_few_short_sentences_outside_of_code_and_quotations_are_assertions(
     text: str, stated: list[str]
 ) -> None:
-    assert list(statements(text)) == stated
+    assert list(assertions(text)) == stated
 
 
 def test_a_section_is_one_expression_with_the_sections_that_it_names() -> None:
@@ -75,4 +75,4 @@ def test_a_section_is_one_expression_with_the_sections_that_it_names() -> None:
 def test_an_assistant_states_decisions_and_causes_and_no_rules() -> None:
     text = "Always close the file. The root cause was a full disk. Never mind."
 
-    assert statements(text, of_person=False) == ("The root cause was a full disk.",)
+    assert assertions(text, of_person=False) == ("The root cause was a full disk.",)
