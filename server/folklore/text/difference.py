@@ -75,27 +75,46 @@ def changed_lines(old: str, new: str) -> Iterator[tuple[str, Sequence[Part]]]:
     budget = _STEPS_OF_ALL
     for index, (action, begin, end, first, last) in enumerate(codes):
         if action == "equal":
-            follows_change = index > 0
-            precedes_change = index + 1 < len(codes)
-            if follows_change:
-                yield " ", [(old_lines[begin], False)]
-            if precedes_change and not (follows_change and end - begin == 1):
-                yield " ", [(old_lines[end - 1], False)]
+            yield from _around_changes(
+                old_lines[begin:end],
+                follows_change=index > 0,
+                precedes_change=index + 1 < len(codes),
+            )
             continue
 
-        removed = [[(line, False)] for line in old_lines[begin:end]]
-        added = [[(line, False)] for line in new_lines[first:last]]
-        for index in range(min(len(removed), len(added))):
-            if budget <= 0:
-                break
-            removed[index], added[index], steps = _compared(
-                old_lines[begin + index], new_lines[first + index], min(budget, _STEPS)
-            )
-            budget -= steps + _STEPS_OF_PAIR
+        removed, added, budget = _compared_lines(
+            old_lines[begin:end], new_lines[first:last], budget
+        )
         for parts in removed:
             yield "-", parts
         for parts in added:
             yield "+", parts
+
+
+def _around_changes(
+    lines: Sequence[str], *, follows_change: bool, precedes_change: bool
+) -> Iterator[tuple[str, Sequence[Part]]]:
+    """Yield of equal lines the first one after a change, and the last one before another, a single line once."""
+    if follows_change:
+        yield " ", [(lines[0], False)]
+    if precedes_change and not (follows_change and len(lines) == 1):
+        yield " ", [(lines[-1], False)]
+
+
+def _compared_lines(
+    old: Sequence[str], new: Sequence[str], budget: int
+) -> tuple[list[list[Part]], list[list[Part]], int]:
+    """Return removed and added lines in parts, and what is left of the steps; further lines have one part each."""
+    removed = [[(line, False)] for line in old]
+    added = [[(line, False)] for line in new]
+    for index in range(min(len(old), len(new))):
+        if budget <= 0:
+            break
+        removed[index], added[index], steps = _compared(
+            old[index], new[index], min(budget, _STEPS)
+        )
+        budget -= steps + _STEPS_OF_PAIR
+    return removed, added, budget
 
 
 def _compared(old: str, new: str, steps: int) -> tuple[list[Part], list[Part], int]:

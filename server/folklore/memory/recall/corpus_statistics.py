@@ -31,6 +31,8 @@ from folklore.text.query.question import without_contractions
 # A question that reads the lexemes of so many fresh memories has them packed.
 _FRESH = 1_000
 _BYTES_OF_ID = 16
+# Kinds of lexemes that are names, found in cues by themselves and not by their stem.
+_NAMES = ("compound", "joined")
 
 
 async def read_tokens(
@@ -148,19 +150,9 @@ def lexemes_of(
 
     for position, analysed in tokens.items():
         ordered = sorted(analysed, key=preference)
-        # A token such as a-b has several words; each has its own position within the token, and its own stem.
-        stem_at: dict[int, str] = {}
+        stem_at = _stems_by_position(ordered)
         for item in ordered:
-            if item.kind == "word":
-                stem_at.setdefault(item.position, item.lexeme)
-
-        for item in ordered:
-            if item.kind == "joined":
-                is_counted = former or in_scope.documents(item.lexeme) > 0
-            else:
-                is_stem = stem_at.get(item.position) == item.lexeme
-                is_counted = is_stem or item.kind == "compound"
-            if is_counted:
+            if _is_counted(item, stem_at.get(item.position), in_scope, former=former):
                 positions.setdefault(item.lexeme, {})[position] = None
 
         for item in analysed:
@@ -168,8 +160,7 @@ def lexemes_of(
             if stem is not None:
                 # Of the stems that two tokens have for one lexeme, the first by the alphabet.
                 stem_of[item.lexeme] = min(stem_of.get(item.lexeme, stem), stem)
-            is_name = item.kind in ("compound", "joined")
-            word = item.lexeme if is_name else stem
+            word = item.lexeme if item.kind in _NAMES else stem
             if word is not None:
                 cue_forms.setdefault(word, {})[in_cues(item.lexeme)] = None
     return replace(
@@ -177,6 +168,24 @@ def lexemes_of(
         positions=positions,
         cues=held_in_cues(cue_forms, in_scope, former=former),
     )
+
+
+def _stems_by_position(ordered: Iterable[Analysed]) -> dict[int, str]:
+    """Return the stem of each word of a token by its position there: a token such as a-b has several words."""
+    stem_at: dict[int, str] = {}
+    for item in ordered:
+        if item.kind == "word":
+            stem_at.setdefault(item.position, item.lexeme)
+    return stem_at
+
+
+def _is_counted(
+    item: Analysed, stem: str | None, in_scope: ScopeLexemes, *, former: bool
+) -> bool:
+    """Return whether a lexeme counts by itself: a stem, a compound, and joined parts if a memory holds them so."""
+    if item.kind == "joined":
+        return former or in_scope.documents(item.lexeme) > 0
+    return item.lexeme == stem or item.kind == "compound"
 
 
 def held_in_cues(
