@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from folklore.memory.namespaces.kept import kept_name as kept_name
     from folklore.memory.operations import import_all as import_all
     from folklore.memory.records.activity import new_events as new_events
-    from folklore.memory.records.store import embed as embed
+    from folklore.memory.records.embedding import embed as embed
     from folklore.memory.upkeep.reflection import (
         compose_reflection as compose_reflection,
     )
@@ -79,7 +79,7 @@ _MODULES = {
     "Feed": "context.pagination",
     "new_events": "records.activity",
     "compose_reflection": "upkeep.reflection",
-    "embed": "records.store",
+    "embed": "records.embedding",
 }
 
 

@@ -15,7 +15,7 @@ from folklore.db.stores.memories import Vectors
 from folklore.errors import Conflict, NotFound, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.records import update as revise
-from folklore.memory.records.store import embed
+from folklore.memory.records.embedding import embed
 from folklore.model import Caller, Draft, Relation
 from tests import embedders
 from tests.mcp.test_tools import call, refusal

@@ -17,6 +17,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
 from folklore.memory.context import RequestContext, locate
 from folklore.memory.records.cues import embed_cues, learned_cues, united_cues
+from folklore.memory.records.embedding import embed
 from folklore.memory.records.fields import (
     differing,
     require_in_force,
@@ -28,7 +29,6 @@ from folklore.memory.records.fields import (
     write_fields,
 )
 from folklore.memory.records.get import read_memories
-from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import (
     Replacement,
     is_done,

@@ -24,6 +24,7 @@ from folklore.memory.context import RequestContext, namespace_of, unknown_memori
 from folklore.memory.context.secret_guard import guard_fields
 from folklore.memory.context.validation import check_draft
 from folklore.memory.records.cues import embed_cues
+from folklore.memory.records.embedding import embed
 from folklore.memory.records.fields import (
     differing,
     require_in_force,
@@ -36,7 +37,6 @@ from folklore.memory.records.fields import (
 from folklore.memory.records.forget import forget_again
 from folklore.memory.records.get import is_visible, read_memories
 from folklore.memory.records.merge import MERGE, merge, merge_again, unmerge
-from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.languages import detect

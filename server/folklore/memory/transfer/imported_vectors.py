@@ -23,7 +23,7 @@ from folklore.errors import EmbedderUnavailable
 from folklore.lazy import NDArray, numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.context.active_model import model_of
-from folklore.memory.records.store import embed
+from folklore.memory.records.embedding import embed
 from folklore.text.passages import passages
 
 if TYPE_CHECKING:

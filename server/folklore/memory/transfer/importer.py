@@ -34,8 +34,8 @@ from folklore.memory.context.validation import (
     detected_language,
 )
 from folklore.memory.namespaces.kept import kept_name
+from folklore.memory.records.batch import namespace_for
 from folklore.memory.records.forget import MAX_AT_ONCE, forget
-from folklore.memory.records.store import namespace_for
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,
     Importer,
