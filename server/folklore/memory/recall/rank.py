@@ -31,9 +31,9 @@ log = get_logger(__name__)
 _REFLECTION = "reflection"
 # Kinds of memories that may be turns of a dialogue; those of the others, as of decisions, state something.
 _TURNS = ("note", "episodic")
-# Characters of a statement, which alone is on one subject, and of one whose words are compared: one other word changes
+# Characters of a text that is on one subject alone, and of one whose words are compared: one other word changes
 # the vector of a few.
-_STATEMENT = 300
+_ONE_SUBJECT = 300
 _FEW_WORDS = 80
 _OCCASION = timedelta(days=1).total_seconds()
 # Characters of a question that a reranker reads.
@@ -282,19 +282,19 @@ def _diverse(
     if ranking.fusion == "rrf" or search.question.literal:
         return redundancy, {}
 
-    newer_than: dict[UUID, list[UUID]] = {}
-    replaced_by: dict[UUID, list[UUID]] = {}
+    newer_by_older: dict[UUID, list[UUID]] = {}
+    olders_by_newer: dict[UUID, list[UUID]] = {}
     compared = list(representatives)[: len(redundancy) + numbers.SURROUNDED]
     for older, newer in _pairs_on_subject(candidates, compared, redundancy):
-        newer_than.setdefault(older, []).append(newer)
+        newer_by_older.setdefault(older, []).append(newer)
         if _is_replacement(candidates, older, newer):
-            replaced_by.setdefault(newer, []).append(older)
-    for ids in (*newer_than.values(), *replaced_by.values()):
+            olders_by_newer.setdefault(newer, []).append(older)
+    for ids in (*newer_by_older.values(), *olders_by_newer.values()):
         ids.sort(key=candidates.time_of, reverse=True)
 
-    order = diversity.newest_first(list(redundancy), newer_than)
+    order = diversity.newest_first(list(redundancy), newer_by_older)
     results = order[: len(redundancy)]
-    return {id_: redundancy.get(id_, 0.0) for id_ in results}, replaced_by
+    return {id_: redundancy.get(id_, 0.0) for id_ in results}, olders_by_newer
 
 
 def _picked(
@@ -339,7 +339,7 @@ def _pairs_on_subject(
     One from beyond the results must be newer by a day. Memories of one session are no versions of each other, nor are
     turns of two dialogues.
     """
-    ids = [id_ for id_ in ids if len(candidates.all[id_].content) <= _STATEMENT]
+    ids = [id_ for id_ in ids if len(candidates.all[id_].content) <= _ONE_SUBJECT]
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
     is_result = np.array([id_ in results for id_ in ids], dtype=bool)
     least = np.where(is_result, 0.0, _OCCASION)
