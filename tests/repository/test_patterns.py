@@ -65,7 +65,7 @@ class Bound(NamedTuple):
 _TIME = Bound(200, "parse_time refuses longer expressions")
 # Patterns that take more than linear time, and what bounds the texts that they read.
 BOUNDED: Mapping[str, Bound] = {
-    "text.dates.expressions._PART_OF_DAY": _TIME,
+    "text.dates.period_expressions._PART_OF_DAY": _TIME,
     "text.dates.expressions._RANGES": _TIME,
     "text.entities.finder._LINE_NUMBERS": Bound(200, "a path is one word of _MAX_WORD"),
     "text.entities.identifiers._SHAPES": Bound(200, "words of _MAX_WORD alone"),
@@ -82,7 +82,7 @@ BUILT: Mapping[str, str] = {
     "errors.field_errors": "matches names of pydantic's errors with those of a table",
     "folklore_import.recognition._first_of_long": "one name of a table between quotation marks",
     "ranking.injection._writes_name": "a name, escaped; measured in test_text_rules",
-    "text.dates.expressions._pattern": "its results are variables, which are found",
+    "text.dates.period_expressions._pattern": "its results are variables, which are found",
     "text.dates.translation._phrase": "its results are measured by the function translations",
     "text.hooks.assertions._joined": "its results are variables, which are found",
     "text.query.question.QuestionWords": "words, escaped; measured by its functions",

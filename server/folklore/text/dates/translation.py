@@ -1,6 +1,6 @@
 """Times in other languages than English, said in English by a table for each language (languages.txt).
 
-What a time means is decided in one place, for English (expressions.py). A language is a section of the table.
+What a time means is decided for English alone (period_expressions.py, expressions.py). A language is a section of the table.
 """
 
 import re
