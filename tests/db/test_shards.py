@@ -145,6 +145,19 @@ async def test_lists_and_changes_over_several_shards_are_those_of_one(
     assert await apart.get(forgotten) == await person.get(forgotten)
 
 
+async def test_the_first_store_registers_its_model_before_it_writes_vectors(
+    person: Person, database: Database, queries: list[str]
+) -> None:
+    """Citus writes vectors to several shards, and no small table after them."""
+    database._pools.shards.distributed = True
+
+    await person.store("The heron is grey.", "The crane is blue.")
+    await asyncio.sleep(0)  # asyncpg logs in the next turn of the loop
+
+    written = [sql.split()[2] for sql in queries if sql.startswith("insert into")]
+    assert written.index("models") < written.index("embeddings")
+
+
 async def test_functions_are_made_on_workers_after_those_that_they_call(
     connection: asyncpg.Connection,
 ) -> None:

@@ -262,6 +262,9 @@ async def index_memories(
         ids=memories,
         **columns,
     )
+    if session.shards.distributed:
+        # Citus may send the first writing to several shards, and then refuses to write the small table of models.
+        await register(session, vectors.by, now)
     if not await write():
         await register(session, vectors.by, now)
         await write()
