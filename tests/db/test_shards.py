@@ -180,6 +180,32 @@ async def test_functions_are_made_on_workers_after_those_that_they_call(
     assert too_early == set()
 
 
+async def test_a_policy_of_a_cluster_finds_the_namespaces_of_a_token_once_for_a_scan(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    for space in SPACES:
+        await person.store(*(text.format(space) for text in TEXTS), namespace=space)
+    await connection.execute("analyze memories")
+    for name in ("functions", "tokens", "policies"):
+        for row in await connection.fetch(statement(f"distribute/{name}").sql):
+            await connection.execute(row["command"])
+
+    async with connection.transaction():
+        await connection.execute("set local role folklore_app")
+        plan = await connection.fetch(
+            "explain select id from memories"
+            " where namespace_id = any('{01a2258e-0000-7000-8000-000000000001}') and trust = 'stated'"
+        )
+
+    lines = [row[0].strip() for row in plan]
+    assert [line for line in lines if "folklore_opened" in line]
+    assert not [
+        line
+        for line in lines
+        if line.startswith("Filter") and "folklore_opened" in line
+    ]
+
+
 async def test_distributing_without_citus_is_refused(empty_database_url: str) -> None:
     with pytest.raises(Refused, match="no extension citus"):
         await distribute(empty_database_url, dry_run=True)

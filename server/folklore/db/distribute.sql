@@ -94,6 +94,9 @@ language sql stable parallel safe security definer set search_path = %I, pg_temp
             and abs(extract(epoch from transaction_timestamp()) - given.proof[2]::bigint) < 86400
     where t.revoked_at is null and (t.expires_at is null or t.expires_at > transaction_timestamp())
 $body$ $command$, current_schema())
+union all
+-- Milliseconds: a policy calls it once for a scan by an index, and for each row in a scan of a whole shard.
+select 'alter function folklore_opened(text[]) cost 100000'
 
 -- name: nodes. The nodes of the cluster that do not answer, in Postgres' own words: `node` is their number in pg_dist_node.
 select n.nodeid as node, n.nodename || ':' || n.nodeport as address, current_user::text as role, answered.result as reason
