@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from functools import cache
 from typing import Any
 
 import asyncpg
@@ -10,6 +11,8 @@ import pytest
 from mcp import Client
 from mcp.types import CallToolResult
 
+from folklore.mcp.tools import TOOLS
+
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     """The structured answer, checked against the tool's schema and against its text twin."""
@@ -17,16 +20,18 @@ async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     assert not result.is_error, said(result)
     value = result.structured_content
     assert value is not None
-    [schema] = [
-        entry.output_schema
-        for entry in (await client.list_tools()).tools
-        if entry.name == tool
-    ]
-    assert schema is not None
-    jsonschema.validate(value, schema)
+    answer_of(tool).validate(value)
     assert json.loads(said(result)) == value
     assert not any_null(value)
     return dict(value)
+
+
+@cache
+def answer_of(tool: str) -> jsonschema.Draft202012Validator:
+    """What answers of a tool are checked against: the schema that clients are told (test_tools_list.py)."""
+    [schema] = [known.listed.output_schema for known in TOOLS if known.name == tool]
+    assert schema is not None
+    return jsonschema.Draft202012Validator(schema)
 
 
 async def refusal(client: Client, tool: str, **arguments: Any) -> str:
