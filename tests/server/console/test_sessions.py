@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from pathlib import Path
 
 import asyncpg
 import httpx
@@ -21,6 +20,7 @@ from folklore.contract.people import (
 )
 from folklore.db.database import Database
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore
+from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import UNIDENTIFIED
 from folklore.memory.auth.console_sessions import (
@@ -472,14 +472,18 @@ async def test_retention_deletes_sessions_and_links_that_expired(
 # Over HTTP
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 async def workers(
-    database_url: str, library: MemoryContext, tmp_path: Path
+    address: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Team]:
     """A server of two workers."""
-    async with on_http(
-        watched(tmp_path, database_url=database_url, http__workers="2"), alone=True
-    ) as running:
+    settings = watched(
+        tmp_path_factory.mktemp("workers"), database_url=address, http__workers="2"
+    )
+    async with (
+        library_at(address, embedder) as library,
+        on_http(settings, alone=True) as running,
+    ):
         yield Team(running, library)
         assert not running.crashes()
 
