@@ -7,6 +7,7 @@ Citus the template is distributed, and copied on every node.
 
 import asyncio
 import functools
+import gc
 import gzip
 import os
 import shlex
@@ -104,6 +105,17 @@ def pytest_configure(config: pytest.Config) -> None:
     is_worker = hasattr(config, "workerinput")
     if reporter is not None and not is_worker and not sys.stdout.isatty():
         config.pluginmanager.register(Progress(reporter))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Look for no garbage among the thousands of tests and what they import: they stay."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -268,6 +280,10 @@ def cluster_dsn() -> Iterator[str]:
 @pytest.fixture(scope="session")
 async def cluster(cluster_dsn: str) -> AsyncIterator[Cluster]:
     admin = await asyncpg.connect(cluster_dsn)
+    if not os.environ.get("TEST_DATABASE_URL"):
+        # Ours looks each five seconds, at databases that live for less. This is what Postgres does by itself.
+        await admin.execute("alter system set autovacuum_naptime = '1min'")
+        await admin.execute("select pg_reload_conf()")
     places = []
     if await admin.fetchval("select to_regclass('pg_dist_node')"):
         places = await admin.fetch(
