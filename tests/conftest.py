@@ -306,6 +306,8 @@ async def cluster(cluster_dsn: str) -> AsyncIterator[Cluster]:
     if not os.environ.get("TEST_DATABASE_URL"):
         # Ours looks each five seconds, at databases that live for less. This is what Postgres does by itself.
         await admin.execute("alter system set autovacuum_naptime = '1min'")
+        # Nothing here survives the session; a new database would sync each of its files.
+        await admin.execute("alter system set fsync = off")
         await admin.execute("select pg_reload_conf()")
     places = []
     if await admin.fetchval("select to_regclass('pg_dist_node')"):
