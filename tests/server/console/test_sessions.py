@@ -38,6 +38,7 @@ from tests.person import NOON, Person
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.visitor import visiting
+from tests.waiting import STUCK
 
 LOCAL = Caller("tester")
 
@@ -505,7 +506,10 @@ async def test_every_worker_knows_a_session_and_its_end(workers: Team) -> None:
 
 async def statuses(url: str, cookies: httpx.Cookies) -> int:
     async with httpx.AsyncClient(
-        base_url=url, cookies=cookies, headers={"Accept": "text/html"}
+        base_url=url,
+        cookies=cookies,
+        headers={"Accept": "text/html"},
+        timeout=STUCK,
     ) as client:
         return (await client.get("/")).status_code
 
@@ -513,7 +517,7 @@ async def statuses(url: str, cookies: httpx.Cookies) -> int:
 async def test_a_link_of_the_api_signs_in_once(workers: Team) -> None:
     created = await workers.token("ann", "harbour:reader")
     async with httpx.AsyncClient(
-        base_url=workers.url, headers={"Accept": "text/html"}
+        base_url=workers.url, headers={"Accept": "text/html"}, timeout=STUCK
     ) as client:
         made = await client.post(
             "/api/create_link", json={}, headers=bearer(created.secret)
