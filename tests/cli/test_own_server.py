@@ -577,8 +577,11 @@ def test_a_killed_fork_is_reported_and_a_hook_that_is_late_is_no_failure(
 def test_a_fork_leaves_its_page_to_the_terminal_of_its_client(
     machine: Machine, tmp_path: Path
 ) -> None:
-    for number in range(12):
-        machine.run("store", f"{EACH} {number}")
+    lines = tmp_path / "memories.jsonl"
+    lines.write_text(
+        "".join(json.dumps({"content": f"{EACH} {n}"}) + "\n" for n in range(12))
+    )
+    assert machine.run("import", str(lines)).code == 0
     page = tmp_path / "page.txt"
     pager = tmp_path / "pager.sh"
     pager.write_text(f"#!/bin/sh\ncat /proc/$PPID/comm - > {page}\n")

@@ -20,6 +20,7 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.engine import Engine
 from folklore.mcp.server import build_server
+from tests import forks
 from tests.conftest import connected
 from tests.doors import own_service
 from tests.doorway import Doorway
@@ -110,10 +111,12 @@ class Wire:
 
 @asynccontextmanager
 async def wire(
-    server: Watched, *arguments: str, cwd: Path | None = None
+    server: Watched, *arguments: str, cwd: Path | None = None, alone: bool = True
 ) -> AsyncIterator[Wire]:
+    """A server, which is a process of its own from the beginning if it is `alone`."""
+    program = [sys.executable, "-m", "folklore"] if alone else forks.command()
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "folklore", *arguments, "serve"),
+        *(*program, *arguments, "serve"),
         env=dict(server.environment),
         cwd=cwd,
         stdin=asyncio.subprocess.PIPE,
@@ -176,7 +179,8 @@ async def test_an_unavailable_database_is_reported_as_an_answer_and_stdout_stays
 async def test_a_lone_surrogate_in_a_call_is_removed_and_the_call_is_answered(
     database_url: str, tmp_path: Path
 ) -> None:
-    async with wire(watched(tmp_path, database_url=database_url)) as spoken:
+    server = watched(tmp_path, database_url=database_url)
+    async with wire(server, alone=False) as spoken:
         await spoken.send(
             "tools/call",
             2,
@@ -199,7 +203,7 @@ async def test_a_lone_surrogate_in_a_call_is_removed_and_the_call_is_answered(
 async def test_a_call_whose_parameters_are_no_object_gets_an_error_with_its_id(
     tmp_path: Path,
 ) -> None:
-    async with wire(watched(tmp_path)) as spoken:
+    async with wire(watched(tmp_path), alone=False) as spoken:
         assert spoken.process.stdin is not None
         spoken.process.stdin.write(
             b'{"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": 5}\n'
