@@ -172,7 +172,7 @@ async def test_a_model_that_is_down_degrades_until_it_is_back(
     ("broken", "part"),
     [
         ("folklore.app.App.ready", "start"),
-        ("folklore.server.application.health.check_schema", "database"),
+        ("folklore.db.migrate.check_schema", "database"),
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )

@@ -9,7 +9,6 @@ from functools import cached_property
 
 from folklore import memory
 from folklore.app import App
-from folklore.db.stores.events.audit import NOWHERE, audit_entry
 from folklore.errors import FolkloreError
 from folklore.memory import Denial, DenialLog, Memory, Service, TokenWatch
 from folklore.model import Caller
@@ -45,6 +44,8 @@ class ServerContext:
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if app.settings.read_only:
                 return
+            from folklore.db.stores.events.audit import NOWHERE, audit_entry
+
             context = await app.memory()
             namespace_id = NOWHERE
             if denial.namespace is not None:

@@ -204,7 +204,7 @@ async def _serve_own(settings: Settings) -> None:
     from folklore.client.serving import serve as serve_session
     from folklore.server.application.in_process import in_process
 
-    async with in_process(App(settings)) as server:
+    async with in_process(App(settings), is_for_session=True) as server:
         await serve_session(settings, server, partial(_packaged, settings))
 
 

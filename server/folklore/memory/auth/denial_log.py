@@ -9,7 +9,6 @@ from datetime import datetime
 from folklore.background import in_background
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.log import get_logger
-from folklore.memory.context.secret_guard import guard_fields
 from folklore.model import Caller
 
 log = get_logger(__name__)
@@ -58,6 +57,8 @@ class DenialLog:
         hidden = isinstance(error, NotFound) and caller.access is not None
         if not isinstance(error, Refused) and not hidden:
             return
+        from folklore.memory.context.secret_guard import guard_fields
+
         # The message may quote the request, which may hold a secret.
         values, _ = guard_fields({"content": error.message}, "redact")
         detail = reason or str(values.get("content", error.message))[:_DETAIL]

@@ -1,16 +1,20 @@
 """A look at the tokens of open streams, which end with their token; every other request looks its token up itself."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from folklore.background import in_background
-from folklore.db.stores.callers.principals import Principals
 from folklore.errors import Unavailable
 from folklore.log import get_logger
-from folklore.memory.context import MemoryContext
+
+if TYPE_CHECKING:
+    from folklore.memory.context import MemoryContext
 
 log = get_logger(__name__)
 
@@ -53,6 +57,8 @@ class TokenWatch:
             await asyncio.wait([self._looking])
 
     async def _look(self) -> None:
+        from folklore.db.stores.callers.principals import Principals
+
         while self._streams:
             await asyncio.sleep(_PAUSE)
             try:

@@ -58,12 +58,13 @@ class OwnSide:
     """The part of the application for the sessions and commands of this user.
 
     `routes` lead to the console; `namespace` is the setting for all projects of the user; `serving` is entered while
-    the application runs, and left before anything is closed.
+    the application runs, and left before anything is closed. `is_for_session` says that one session is all it serves.
     """
 
     routes: Sequence[Route]
     namespace: str | None
     serving: Callable[[Application], AbstractAsyncContextManager[object]]
+    is_for_session: bool = False
 
 
 class Application(Starlette):
@@ -96,6 +97,9 @@ def build_app(
     if parts.is_for_tokens:  # nobody waits for this server as a hook does
         for area in areas:
             area.prepare()
+    if own is not None and own.is_for_session:
+        # It waits for its tools: what they need comes before the start of what its calls need.
+        parts.mcp.build()
     return Application(
         network,
         routes=areas,

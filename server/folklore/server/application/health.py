@@ -3,12 +3,14 @@
 Neither an address nor a name nor a count; a message from the database may hold any of them.
 """
 
+from __future__ import annotations
+
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -16,13 +18,16 @@ from starlette.responses import JSONResponse, Response
 from folklore import __version__
 from folklore.app import App
 from folklore.background import in_background
-from folklore.db.distribute import SilentNode, silent_nodes
-from folklore.db.migrate import check_requirements, check_schema
-from folklore.db.stores.callers.principals import Principals
 from folklore.disk import LITTLE_FREE, free_space
 from folklore.errors import EmbedderUnavailable, FolkloreError
 from folklore.log import get_logger
-from folklore.runtime import Runtime
+
+if TYPE_CHECKING:
+    from folklore.db.distribute import SilentNode
+    from folklore.db.stores.callers.principals import Principals
+    from folklore.runtime import Runtime
+
+# A server listens before the driver of the database is imported: the functions below import what reads the database.
 
 log = get_logger(__name__)
 
@@ -121,6 +126,9 @@ class Health:
         return report
 
     async def _checked(self) -> Report:
+        from folklore.db.migrate import check_requirements, check_schema
+        from folklore.db.stores.callers.principals import Principals
+
         part = "start"
         try:
             try:
@@ -165,6 +173,8 @@ class Health:
         if not database.distributed:
             return []
         if monotonic() - self._nodes_asked_at > _NODES_VALID:
+            from folklore.db.distribute import silent_nodes
+
             silent = await silent_nodes(database.dsn)
             if silent != self._silent:
                 event = "nodes_unreachable" if silent else "nodes_reachable_again"

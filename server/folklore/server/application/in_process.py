@@ -94,12 +94,14 @@ class InProcess:
 
 
 @asynccontextmanager
-async def in_process(app: App) -> AsyncIterator[InProcess]:
-    """Serve an application to this process within the block, and close it."""
+async def in_process(
+    app: App, *, is_for_session: bool = False
+) -> AsyncIterator[InProcess]:
+    """Serve an application to this process within the block, and close it; `is_for_session` if it is one session."""
     application = build_app(
         app,
         by_link(LOOPBACK),
-        own=OwnSide((), app.settings.namespace, nullcontext),
+        own=OwnSide((), app.settings.namespace, nullcontext, is_for_session),
     )
     # Those of the settings are for a server that others reach.
     settings = app.settings.model_copy(update={"http": HttpSettings()})

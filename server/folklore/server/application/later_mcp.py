@@ -89,6 +89,18 @@ class LaterMcp:
             self._ended.set()
             await task
 
+    def build(self) -> Starlette:
+        """Return what serves, whose libraries the first call imports: early for who calls MCP before anything else."""
+        if self._streamable is None:
+            from folklore.server.application.mcp_routes import streamable_http
+
+            host, allowed_hosts = self._network.host, self._network.allowed_hosts
+            security = trusted_hosts.transport_security(host, allowed_hosts)
+            self._streamable = streamable_http(
+                self.server, host, security, self._limits
+            )
+        return self._streamable
+
     async def imported(self) -> None:
         """Import the libraries now, and wait for them."""
         self._wanted.set()
@@ -109,34 +121,31 @@ class LaterMcp:
         await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
-                self._streamable = await asyncio.to_thread(self._application)
-                router = self._streamable.router
-                async with router.lifespan_context(self._streamable):
+                streamable = await asyncio.to_thread(self.build)
+                async with streamable.router.lifespan_context(streamable):
                     self._imported.set()
-                    await self._import_all()
+                    await self._import_all(ended)
                     await ended
             finally:
                 self._imported.set()
         for task in tasks:
             task.cancel()
 
-    async def _import_all(self) -> None:
-        """Import what the first calls would: the lists of a session need not wait for it."""
+    async def _import_all(self, ended: asyncio.Task[Any]) -> None:
+        """Import what the first calls would, after what the start needs: lists and calls need not wait for it."""
         is_for_sessions = self._network.admits is not Admits.TOKENS
         if is_for_sessions and not self._app.brief:
+            started = asyncio.create_task(self._started())
+            await _first_of({ended, started}, None)
+            started.cancel()
+            if ended.done():
+                return
             await asyncio.to_thread(memory.import_all)
         gc.freeze()  # what is imported is no garbage
 
     async def _started(self) -> None:
         with suppress(FolkloreError):  # the requests report it
             await self._app.ready()
-
-    def _application(self) -> Starlette:
-        from folklore.server.application.mcp_routes import streamable_http
-
-        host, allowed_hosts = self._network.host, self._network.allowed_hosts
-        security = trusted_hosts.transport_security(host, allowed_hosts)
-        return streamable_http(self.server, host, security, self._limits)
 
 
 async def _first_of(tasks: set[asyncio.Task[Any]], seconds: float | None) -> None:
