@@ -114,7 +114,7 @@ FUNCTIONS: Mapping[str, Callable[[str], object]] = {
     "hooks.prompts.is_remark": prompts.is_remark, "hooks.prompts.without_private": prompts.without_private,
     "query.parser.parse": parser.parse, "query.syntax.tokenise": syntax.tokenise,
     "query.tsquery.function_word_text": tsquery.function_word_text, "query.tsquery.quoted": tsquery.quoted,
-    "query.question.QuestionWords": lambda it: question.QuestionWords.of(it.split()).in_sequence(it),
+    "query.question.QuestionWords": lambda it: question.QuestionWords.of(it.split()).held_by([it]),
     "query.question.joined_names": question.joined_names, "query.question.plain": question.plain,
     "query.question.with_parts": question.with_parts,
     "query.question.without_contractions": question.without_contractions,

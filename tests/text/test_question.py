@@ -1,6 +1,7 @@
 """Words of a question: forms of a word agree, dates count once, scripts without spaces are read by pairs of letters."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import compress
 
 import pytest
 from hypothesis import given, strategies as st
@@ -86,8 +87,26 @@ def test_parts_of_contractions_are_no_words_and_german_nouns_no_names() -> None:
 def test_a_question_holds_its_own_words(text: str) -> None:
     words = QuestionWords.of(text.split())
 
-    assert all(word.start in plain(text) for word in words.distinct)
-    assert words.in_sequence(plain(text)) <= words.pair_weight + 1e-9
+    [held] = words.held_by([plain(text)])
+
+    assert all(held.words)
+    assert held.sequence <= words.pair_weight + 1e-9
+
+
+@given(texts, st.lists(texts, max_size=4))
+def test_a_text_has_the_pairs_that_are_in_it_whatever_else_is_asked_about(
+    question: str, asked: list[str]
+) -> None:
+    words = QuestionWords.of(question.split())
+    plain_texts = [plain(f"{text} {question[:40]} {text}") for text in asked]
+
+    assert words.held_by([]) == []
+    for text, held in zip(plain_texts, words.held_by(plain_texts), strict=True):
+        assert [held] == words.held_by([text])
+        if not words.spellings:
+            assert list(held.words) == [word.start in text for word in words.distinct]
+            in_text = [pair.weight for pair in words.pairs if pair.text in text]
+            assert held.sequence == sum(in_text)
 
 
 @given(texts, st.integers(3, 80), texts)
@@ -167,8 +186,8 @@ def test_a_name_agrees_in_either_spelling_and_a_symbol_as_it_is(
     question: str, text: str
 ) -> None:
     words = QuestionWords.of(question.split())
-    held = words.as_in_question(plain(f"{with_parts(text)} {joined_names(text)}"))
+    [held] = words.held_by([plain(f"{with_parts(text)} {joined_names(text)}")])
 
-    assert any(word.start in held for word in words.distinct)
-    weights = [word.weight for word in words.distinct if word.start in held]
+    assert any(held.words)
+    weights = [word.weight for word in compress(words.distinct, held.words)]
     assert sum(weights) >= 0.5 * words.weight

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
+from itertools import islice
 from typing import NamedTuple
 from uuid import UUID
 
@@ -18,6 +19,7 @@ from folklore.ranking import diversity
 from folklore.ranking.features import CueFacts, Pool
 from folklore.text.cues import as_text
 from folklore.text.query.question import (
+    HeldInText,
     QuestionWords,
     joined_names,
     plain,
@@ -30,6 +32,7 @@ _CHARACTERS_PER_LEXEME = 8
 _KEPT_CHARACTERS = 4_000
 # Positions of neighbours in a session.
 _STEPS = (-1, 1, -2, 2)
+_NO_CUES = HeldInText((), 0.0)
 # Between the content of a memory and the rest of its text.
 _END = " \0 "
 
@@ -78,13 +81,15 @@ class Candidates:
     @cached_property
     def held(self) -> Mapping[UUID, WordsHeld]:
         """The words of the question that each candidate holds."""
-        words = self.retrieval.search.words
-        rarity = self.rarity
-        previous = self.previous
-        return {
-            id_: previous.get(id_) or _words_held(words, rarity, candidate)
+        unknown = {
+            id_: candidate
             for id_, candidate in self.all.items()
+            if id_ not in self.previous
         }
+        words = self.retrieval.search.words
+        held = _words_held(words, self.rarity, list(unknown.values()))
+        further = dict(zip(unknown, held, strict=True))
+        return {id_: self.previous.get(id_) or further[id_] for id_ in self.all}
 
     @cached_property
     def rows(self) -> Mapping[UUID, int]:
@@ -257,71 +262,87 @@ def _length_of(candidate: Candidate) -> int:
 
 
 def _words_held(
-    words: QuestionWords, rarity: NDArray[np.float64], candidate: Candidate
-) -> WordsHeld:
-    """Return what a memory holds, of a long text the passage that holds most, by rarity, and is nearest.
+    words: QuestionWords,
+    rarity: NDArray[np.float64],
+    candidates: Sequence[Candidate],
+) -> list[WordsHeld]:
+    """Return what each memory holds of a question. Summary, tags, paths and author count as text."""
+    texts: list[str] = []
+    openings = []
+    for candidate in candidates:
+        of_content, opening = _plain_texts(candidate)
+        texts += of_content
+        openings.append(opening)
+        if candidate.row["cues"]:
+            texts.append(_plain_cues(tuple(candidate.row["cues"])))
 
-    Summary, tags, paths and author count as text.
-    """
+    held = iter(words.held_by(texts))
+    words_held = []
+    for candidate, opening in zip(candidates, openings, strict=True):
+        passages = candidate.passages
+        number_of_texts = 1 if passages is None else len(passages.ranges)
+        in_content = list(islice(held, number_of_texts))
+        in_cues = next(held) if candidate.row["cues"] else _NO_CUES
+        if passages is None:
+            words_held.append(_held_in_text(in_content[0], in_cues, opening))
+        else:
+            words_held.append(
+                _held_in_passages(in_content, in_cues, opening, passages, rarity)
+            )
+    return words_held
+
+
+def _plain_texts(candidate: Candidate) -> tuple[Sequence[str], str]:
+    """Return the plain text of a memory, of a long one those of its passages, and its first words."""
     row = candidate.row
     content = candidate.content
-    in_cues, cue_sequence = _words_in_cues(words, row["cues"])
     others = " ".join(
         (_END, row["summary"] or "", *row["tags"], *row["paths"], row["author"])
     )
     if candidate.passages is not None:
-        held = _held_in_passages(words, rarity, content, others, candidate.passages)
-        return held._replace(in_cues=in_cues, cue_sequence=cue_sequence)
+        ranges = candidate.passages.ranges
+        texts = [_plain(content[begin:end], others) for begin, end in ranges]
+        _, end_of_first = ranges[0]
+        return texts, diversity.opening(plain(content[:end_of_first]))
     if len(content) <= _KEPT_CHARACTERS:
         text, opening = _plain_and_opening(content, others)
     else:
         # Not kept: a few long texts would fill the memory of the process.
         text, opening = _plain_and_opening.__wrapped__(content, others)
-    words_in_text, sequence = _words_in(words, text)
+    return [text], opening
+
+
+def _held_in_text(held: HeldInText, in_cues: HeldInText, opening: str) -> WordsHeld:
     return WordsHeld(
-        in_text=words_in_text,
-        sequence=sequence,
-        anywhere=words_in_text,
+        in_text=held.words,
+        sequence=held.sequence,
+        anywhere=held.words,
         opening=opening,
-        in_cues=in_cues,
-        cue_sequence=cue_sequence,
+        in_cues=in_cues.words,
+        cue_sequence=in_cues.sequence,
     )
 
 
 def _held_in_passages(
-    words: QuestionWords,
-    rarity: NDArray[np.float64],
-    content: str,
-    others: str,
+    held: Sequence[HeldInText],
+    in_cues: HeldInText,
+    opening: str,
     passages: Passages,
+    rarity: NDArray[np.float64],
 ) -> WordsHeld:
-    """Return what a long text holds, of its words those of the passage that holds most and is nearest."""
-    words_of_each = []
-    sequences = []
-    for begin, end in passages.ranges:
-        text = _plain(content[begin:end], others)
-        words_in_passage, sequence = _words_in(words, text)
-        words_of_each.append(words_in_passage)
-        sequences.append(sequence)
+    """Return what a long text holds, of its words those of the passage that holds most, by rarity, and is nearest."""
+    words_of_each = [of_passage.words for of_passage in held]
     shares = np.array(words_of_each, dtype=bool) @ rarity / max(rarity.sum(), 1e-9)
     best = int((shares + passages.cosines).argmax())
-    _, end_of_first = passages.ranges[0]
     return WordsHeld(
         in_text=words_of_each[best],
-        sequence=max(sequences),
+        sequence=max(of_passage.sequence for of_passage in held),
         anywhere=[any(of_word) for of_word in zip(*words_of_each, strict=True)],
         passage=passages.ranges[best],
-        opening=diversity.opening(plain(content[:end_of_first])),
+        opening=opening,
+        in_cues=in_cues.words,
+        cue_sequence=in_cues.sequence,
     )
-
-
-def _words_in_cues(
-    words: QuestionWords, cues: Sequence[str]
-) -> tuple[Sequence[bool], float]:
-    """Return for each word of a question whether cues hold it, and the weight of pairs in sequence; () without cues."""
-    if not cues:
-        return (), 0.0
-    return _words_in(words, _plain_cues(tuple(cues)))
 
 
 # a tenth of a recall in a small project, whose questions meet the same memories
@@ -338,11 +359,3 @@ def _plain(content: str, others: str) -> str:
 @lru_cache(2_000)
 def _plain_cues(phrases: tuple[str, ...]) -> str:
     return _plain(as_text(phrases), "")
-
-
-def _words_in(words: QuestionWords, text: str) -> tuple[Sequence[bool], float]:
-    """Return for each word of a question whether a plain text holds it, and the weight of pairs in sequence."""
-    text = words.as_in_question(text)
-    is_in_text = [start in text for start in words.starts]
-    sequence = words.in_sequence(text) if True in is_in_text else 0.0
-    return is_in_text, sequence

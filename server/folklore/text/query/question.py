@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
-from itertools import pairwise
+from itertools import compress, pairwise
 from typing import NamedTuple
 
 from folklore.text.clean import nfc, normal_form
@@ -98,6 +98,25 @@ class QuestionWord:
     position: int = 0
 
 
+class WordPair(NamedTuple):
+    """Two adjacent words of a question as a plain text has them in sequence, and their weight.
+
+    `first` and `second` are the indexes of the question's words that any text with the pair holds.
+    """
+
+    text: str
+    weight: float
+    first: int
+    second: int
+
+
+class HeldInText(NamedTuple):
+    """For each word of a question whether a text holds it, and the weight of the pairs that it has in sequence."""
+
+    words: tuple[bool, ...]
+    sequence: float
+
+
 class Occurrence(NamedTuple):
     """The range of a text with the beginning of a word of the question, that beginning, and the weight of the word."""
 
@@ -116,7 +135,7 @@ class QuestionWords:
     """
 
     distinct: tuple[QuestionWord, ...]
-    pairs: tuple[tuple[str, float], ...] = ()
+    pairs: tuple[WordPair, ...] = ()
     names: tuple[str, ...] = ()
     dates: Mapping[str, float] = field(default_factory=dict)
     spellings: tuple[tuple[str, str], ...] = ()
@@ -138,12 +157,13 @@ class QuestionWords:
                 reader.read_words(token, position)
             reader.read_symbols(token, position)
             reader.begin_next(token)
+        opening = " ".join(tokens[:_MAX_WORDS])
         return cls(
             distinct=tuple(reader.words.values()),
-            pairs=_pairs_of(reader.sequence),
+            pairs=_pairs_of(reader.sequence, list(reader.words)),
             names=_names_of(tokens[:_MAX_WORDS]),
             dates=dates,
-            spellings=tuple(_spellings(_folded(" ".join(tokens[:_MAX_WORDS])))),
+            spellings=tuple(dict.fromkeys(_spellings(_folded(opening)))),
         )
 
     @cached_property
@@ -175,21 +195,36 @@ class QuestionWords:
         )
         return max(self.dates.get(term, 0.0) for term in terms)
 
-    def as_in_question(self, text: str) -> str:
+    def held_by(self, texts: Sequence[str]) -> list[HeldInText]:
+        """Return what each of many plain texts holds of the question."""
+        if self.spellings:
+            texts = [self._as_in_question(text) for text in texts]
+        # Word by word: a loop over all texts is begun once for each word, not once for each text.
+        columns = [[start in text for text in texts] for start in self.starts]
+        if not columns:
+            return [HeldInText((), 0.0)] * len(texts)
+
+        # A text that has a pair holds the words which the pair begins with and ends with.
+        holders = [set(compress(range(len(texts)), column)) for column in columns]
+        weights: list[list[float]] = [[] for _ in texts]
+        for pair in self.pairs:
+            for index in holders[pair.first] & holders[pair.second]:
+                if pair.text in texts[index]:
+                    weights[index].append(pair.weight)
+        return [
+            HeldInText(words, sum(of_pairs))
+            for words, of_pairs in zip(zip(*columns, strict=True), weights, strict=True)
+        ]
+
+    def _as_in_question(self, text: str) -> str:
         """Return a plain text with the names that it writes otherwise as the question does: `oncall` with `on call`."""
-        if not self.spellings:
-            return text
         own_spellings = [own for other, own in self.spellings if other in text]
         return text + "".join(own_spellings)
-
-    def in_sequence(self, text: str) -> float:
-        """Return the weight of the pairs of adjacent words that a plain text has in sequence."""
-        return sum([weight for pair, weight in self.pairs if pair in text])
 
     @cached_property
     def pair_weight(self) -> float:
         """The weight of all pairs."""
-        return sum(weight for _, weight in self.pairs)
+        return sum(pair.weight for pair in self.pairs)
 
     def pattern(self, least: float) -> re.Pattern[str] | None:
         """Return what finds the forms of the words that weigh more than `least`; None if there is no such word."""
@@ -220,7 +255,9 @@ class QuestionWords:
 
 @dataclass(slots=True)
 class _Reader:
-    """Reader of the tokens of a question: its distinct words by their beginnings, and all with their weights in sequence.
+    """Reader of the tokens of a question: its distinct words by their beginnings, and all in sequence.
+
+    `sequence` has runs of letters as a plain text has them, each with its word, or the first of several.
 
     A capital at the `opening` of a sentence, and any in German, is no sign of a name.
     """
@@ -228,7 +265,7 @@ class _Reader:
     is_german: bool
     opening: bool = True
     words: dict[str, QuestionWord] = field(default_factory=dict)
-    sequence: list[tuple[str, float]] = field(default_factory=list)
+    sequence: list[tuple[str, QuestionWord]] = field(default_factory=list)
 
     def read_words(self, token: str, position: int) -> None:
         """Add the words of a token, as far as there is room."""
@@ -239,7 +276,7 @@ class _Reader:
             words = _words_of(match[0], folded, position, opening=self.opening)
             for word in words:
                 self.words.setdefault(word.start, word)
-            self.sequence.append((folded, words[0].weight))
+            self.sequence.append((folded, words[0]))
             self.opening = self.is_german
 
     def read_symbols(self, token: str, position: int) -> None:
@@ -254,13 +291,18 @@ class _Reader:
 
 
 def _pairs_of(
-    sequence: Sequence[tuple[str, float]],
-) -> tuple[tuple[str, float], ...]:
+    sequence: Sequence[tuple[str, QuestionWord]], starts: Sequence[str]
+) -> tuple[WordPair, ...]:
     """Return the pairs of adjacent words, each with the smaller of their weights."""
-    weights = {}
-    for (first, weight), (second, other_weight) in pairwise(sequence):
-        weights[f" {first} {second} "] = min(weight, other_weight)
-    return tuple(weights.items())
+    indexes = {start: index for index, start in enumerate(starts)}
+    pairs = {}
+    for (first, word), (second, next_word) in pairwise(sequence):
+        text = f" {first} {second} "
+        weight = min(word.weight, next_word.weight)
+        pairs[text] = WordPair(
+            text, weight, indexes[word.start], indexes[next_word.start]
+        )
+    return tuple(pairs.values())
 
 
 def _names_of(tokens: Sequence[str]) -> tuple[str, ...]:
