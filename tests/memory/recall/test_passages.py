@@ -178,13 +178,33 @@ async def test_passages_of_one_note_do_not_crowd_out_other_memories(
         for name in ("Ada", "Bob", "Eve", "Joe", "Kim", "Liv", "Mia")
     ]
     await person.keep(cats, *others)
-
     answer = await person.recall(
         "Where does the office cat sleep?", ranking=PRESETS["semantic"]
     )
 
     assert {*others} < {*contents(answer)}
     assert len(contents(answer)) == len(others) + 1
+
+
+async def test_where_one_note_has_all_the_best_vectors_more_are_checked_at_once(
+    person: Person,
+) -> None:
+    cats = " ".join(
+        f"Cat number {number} sleeps on the sofa of the office all day."
+        for number in range(500)
+    )
+    others = ["The port is 8080.", "Ada leads payments.", "Releases are on Tuesday."]
+    await person.keep(cats, *others)
+    question = "Where does the office cat sleep?"
+    crowded = person.library.statistics.crowded
+    assert not crowded
+
+    answer = await person.recall(question, ranking=PRESETS["semantic"])
+    assert len(contents(answer)) == len(others) + 1
+    assert crowded
+
+    again = await person.recall(question, ranking=PRESETS["semantic"])
+    assert contents(again) == contents(answer)
 
 
 async def test_facts_late_in_long_notes_are_found_through_an_index(

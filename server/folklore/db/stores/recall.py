@@ -36,7 +36,7 @@ _INDEXED_EACH = 5
 # Vectors that are compared in the time in which the index finds one, and how many it finds at least.
 _COMPARED = 50
 _FEWEST_HITS = 100
-# Among the best, at most so many passages of one memory are expected.
+# Among the best of a crowded scope, at most so many passages of one memory are expected.
 _PASSAGES_OF_ONE = 4
 # Up to so many memories, planning for the parameters takes longer than it saves.
 _SMALL = 20_000
@@ -290,10 +290,15 @@ class RecallStatements:
         plans: Plans = (
             "scan" if scope.filters.empty and (query.total or 0) <= _SMALL else "fresh"
         )
-        best = _PASSAGES_OF_ONE * (fetch + _HIDDEN) if scope.filters.empty else None
         name, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
+        # The longer the list of the best, the longer it takes to keep it: of 280 a fifth of a search among 2,000.
+        best = fetch + _HIDDEN
+        if query.crowded:
+            best *= _PASSAGES_OF_ONE
+        most_checked = (best, None) if scope.filters.empty else (None,)
         rows = []
-        for checked in dict.fromkeys((best, None)):
+        crowded = query.crowded
+        for checked in most_checked:
             rows = await self._in_scope(
                 scope,
                 name,
@@ -305,7 +310,8 @@ class RecallStatements:
             )
             if len(rows) >= min(fetch, query.total or fetch):
                 break
-        return Hits.of(scope.within(rows))
+            crowded = crowded or checked is not None
+        return replace(Hits.of(scope.within(rows)), crowded=crowded)
 
     async def keyword(
         self, scope: Scope, bm25: Bm25, in_scope: ScopeLexemes, fetch: int

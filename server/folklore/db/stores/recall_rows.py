@@ -19,7 +19,8 @@ class Hits:
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
     holds, without its cues. `path` names the search over vectors. `lexeme_bits` has a bit for each lexeme that a memory holds of
-    a question of function words alone. `spaces` are the namespaces that hold any.
+    a question of function words alone. `spaces` are the namespaces that hold any. `crowded`: the nearest vectors are of
+    few memories.
     """
 
     ids: tuple[UUID, ...]
@@ -28,6 +29,7 @@ class Hits:
     path: Literal["exact", "hnsw"] = "exact"
     lexeme_bits: tuple[int, ...] = ()
     spaces: frozenset[UUID] = frozenset()
+    crowded: bool = False
 
     @classmethod
     def of(cls, rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
@@ -89,7 +91,8 @@ class DenseQuery:
     """A question's vector (dimensions,) in one model.
 
     The HNSW index is asked for at most `visited` vectors of the scope; 0: for none. So is that of cues, if there is
-    one. `total` memories are in scope, None if unknown.
+    one. `total` memories are in scope, None if unknown. `crowded`: the nearest vectors there are known to be of
+    few memories.
     """
 
     model: UUID
@@ -97,6 +100,7 @@ class DenseQuery:
     visited: int = 0
     total: int | None = None
     cues_indexed: bool = False
+    crowded: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -46,7 +46,7 @@ class StatisticsCache:
     """Lexemes of tokens of questions, which depend on nothing else, and for a minute what searches of vectors need.
 
     `totals` are the memories of recent scopes. `vectors` has, by scope and model, about how many vectors the HNSW index
-    has and how many of them are in scope.
+    has and how many of them are in scope. In the scopes `crowded`, the nearest vectors are of few memories.
     """
 
     packed: TTLCache[str, bool] = field(
@@ -59,6 +59,9 @@ class StatisticsCache:
         default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
     )
     vectors: TTLCache[tuple[object, UUID], tuple[Indexed, int]] = field(
+        default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
+    )
+    crowded: TTLCache[object, bool] = field(
         default_factory=lambda: TTLCache(_SCOPES, _SECONDS)
     )
 

@@ -44,10 +44,13 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
             visited=visits(indexed.vectors, in_scope, fetched),
             total=memory.statistics.totals.get(scope.key),
             cues_indexed=indexed.of_cues,
+            crowded=scope.key in memory.statistics.crowded,
         )
         if not vector.any():
             return BranchResult(model=model, vector=query)
         hits = await memory.statements.dense(scope, query, fetched)
+        if hits.crowded and not query.crowded:
+            memory.statistics.crowded[scope.key] = True
     return BranchResult(
         hits=hits,
         milliseconds=(perf_counter() - started) * 1e3,
