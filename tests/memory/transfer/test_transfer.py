@@ -20,7 +20,11 @@ from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound, 
 from folklore.importers import json_values
 from folklore.importers.json_lines import json_lines
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.transfer import importer, json_lines as json_lines_format
+from folklore.memory.transfer import (
+    importer,
+    json_lines as json_lines_format,
+    namespace_import,
+)
 from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.importer import import_lines
 from folklore.model import Caller, Draft, SecretPolicy
@@ -119,7 +123,8 @@ async def new_mover(database: Database, embedder: Embedder) -> Mover:
 
 @pytest.fixture(name="small_batches")
 def batches_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(importer, "BATCH", 2)
+    for module in (importer, namespace_import):
+        monkeypatch.setattr(module, "BATCH", 2)
 
 
 # Round trip
