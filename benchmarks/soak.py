@@ -25,6 +25,7 @@ from uuid import UUID
 import asyncpg
 
 from folklore import memory
+from folklore.callers import Caller
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import (
     Changes,
@@ -41,7 +42,7 @@ from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory import Facts, MemoryContext, RequestContext, Service, UsageRecorder
-from folklore.model import Caller, Draft, Link, Memory
+from folklore.model import Draft, Link, Memory
 from folklore.text.clean import digest
 from tests.embedders import ByLetter
 from tests.temporary_engine import temporary_engine

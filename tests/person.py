@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, cast
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import (
     Changes,
@@ -31,7 +32,7 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.operations import operation_of
 from folklore.memory.recall.pipeline import answer
 from folklore.memory.recall.values import Question
-from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
+from folklore.model import Answer, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 

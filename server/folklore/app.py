@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING
 
 from folklore import memory
 from folklore.background import in_background
+from folklore.callers import Caller
 from folklore.client.project import project_namespace, working_directory
 from folklore.client.surroundings import local_zone
 from folklore.config import Settings
 from folklore.disk import require_space
 from folklore.errors import FolkloreError, still_starting
 from folklore.memory import Facts
-from folklore.model import Caller
 from folklore.new_ids import new_id
 from folklore.ranking.weights import named_presets
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from folklore.callers import Access, Caller, Role
 from folklore.errors import NotFound, Refused
-from folklore.model import Access, Caller, Role
 from folklore.text import names
 
 # Namespaces that an error lists.

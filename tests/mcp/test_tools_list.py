@@ -11,13 +11,13 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Tool
 
+from folklore.callers import Caller
 from folklore.errors import EngineFailed
 from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.tools import TOOLS
 from folklore.memory import Facts, Memory, Service
 from folklore.memory.context import RequestContext
 from folklore.memory.context.usage import UsageRecorder
-from folklore.model import Caller
 from tests.conftest import connected
 
 CORE = ("memory_store", "memory_recall", "search_keywords")

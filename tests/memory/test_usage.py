@@ -9,6 +9,7 @@ import asyncpg
 from mcp import Client
 
 from folklore.app import App
+from folklore.callers import Caller
 from folklore.config import Settings
 from folklore.db.database import Database
 from folklore.db.stores.events.usage import UsageEntry, UsageStore
@@ -16,7 +17,7 @@ from folklore.errors import DatabaseUnavailable
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
 from folklore.memory.context.usage import UsageQueue, query_digest
-from folklore.model import Answer, Caller
+from folklore.model import Answer
 from folklore.new_ids import new_id
 from tests.background_jobs import BackgroundJobs, field_of
 from tests.doors import own_service

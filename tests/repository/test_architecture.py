@@ -69,6 +69,7 @@ def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
     [
         ("folklore", {"folklore"}),
         ("folklore.errors", {"folklore"}),
+        ("folklore.callers", {"folklore"}),
         (
             "folklore.model",
             {

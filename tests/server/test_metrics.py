@@ -18,10 +18,10 @@ from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
 from folklore.app import App
+from folklore.callers import Caller
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, PoolStatistics
 from folklore.memory.context.usage import UsageQueue
-from folklore.model import Caller
 from folklore.server.application.app import build_app
 from folklore.server.application.metrics import (
     Metrics,

@@ -18,8 +18,8 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.app import App
+from folklore.callers import Caller
 from folklore.config import Settings
-from folklore.model import Caller
 from folklore.server.application.app import build_app
 from folklore.server.current_caller import calling
 from folklore.server.listener import by_token

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from pydantic import Field
 
+from folklore.callers import AuditEntry, Role, Token
 from folklore.contract.argument_types import NamespaceNames, UpTo1000, Words
 from folklore.contract.requests import Request, Returns
-from folklore.model import AuditEntry, Role, Token
 
 # The time after which a new token ends unless another is requested; `never` is one too.
 TOKEN_PERIOD = "90d"  # noqa: S105 - a time

@@ -9,10 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from folklore.backup import Store
+from folklore.callers import Caller
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory import MemoryContext
-from folklore.model import Caller
 
 # The author of everything the jobs write.
 AUTHOR = Caller("folklore", agent="jobs")

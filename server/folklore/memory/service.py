@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, cast
 
+from folklore.callers import Caller
 from folklore.contract.requests import Result, Returns
 from folklore.contract.transfer import ExportRequest, ImportRequest
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.operations import operation_of
-from folklore.model import Caller
 from folklore.phases import Advance
 
 if TYPE_CHECKING:  # they import the database driver

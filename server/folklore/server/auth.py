@@ -10,9 +10,9 @@ from cachetools import LRUCache
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from folklore.callers import Caller
 from folklore.contract.token_secrets import PREFIX
 from folklore.errors import FolkloreError, Unauthenticated
-from folklore.model import Caller
 from folklore.server.current_caller import calling
 from folklore.server.error_responses import failure, too_often
 from folklore.server.facts import Callers

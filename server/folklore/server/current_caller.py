@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
+from folklore.callers import Caller
 from folklore.errors import Refused
-from folklore.model import Caller
 
 _CALLER: ContextVar[Caller | None] = ContextVar("folklore_caller", default=None)
 

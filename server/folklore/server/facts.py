@@ -8,9 +8,9 @@ from datetime import UTC, tzinfo
 
 from folklore import memory
 from folklore.app import App
+from folklore.callers import Caller
 from folklore.errors import DatabaseUnavailable, InvalidInput
 from folklore.memory import Facts
-from folklore.model import Caller
 from folklore.permissions import default_namespace, granted_names, role_in
 from folklore.server.current_caller import current_caller
 from folklore.server.requested import (

@@ -9,9 +9,9 @@ from functools import cached_property
 
 from folklore import memory
 from folklore.app import App
+from folklore.callers import Caller
 from folklore.errors import FolkloreError
 from folklore.memory import Denial, DenialLog, Memory, Service, TokenWatch
-from folklore.model import Caller
 from folklore.server.current_caller import current_caller
 from folklore.server.facts import RequestFacts
 from folklore.server.requested import current_listener

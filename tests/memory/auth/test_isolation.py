@@ -16,6 +16,7 @@ import asyncpg
 import pytest
 import structlog
 
+from folklore.callers import AuditEntry, Caller, Token
 from folklore.contract.health import StatusRequest
 from folklore.contract.memories import GetRequest, ResolveRequest
 from folklore.contract.namespaces import (
@@ -46,7 +47,7 @@ from folklore.errors import (
 from folklore.memory.auth.authenticator import TokenAuthenticator
 from folklore.memory.auth.tokens import ExternalIdentity, authenticate
 from folklore.memory.context import MemoryContext
-from folklore.model import AuditEntry, Caller, Demand, Draft, Link, Relation, Token
+from folklore.model import Demand, Draft, Link, Relation
 from folklore.permissions import role_in
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster

@@ -9,10 +9,10 @@ from uuid import uuid4
 import pytest
 from hypothesis import given, strategies as st
 
+from folklore.callers import Access, Caller, Grant, PatternGrant, Role
 from folklore.db.stores.namespaces import Namespaces
 from folklore.errors import NotFound, RateLimited, Refused
 from folklore.memory.context.new_namespaces import require_new_namespace
-from folklore.model import Access, Caller, Grant, PatternGrant, Role
 from folklore.permissions import (
     default_namespace,
     granted_names,

@@ -2,10 +2,10 @@
 
 from datetime import datetime
 
+from folklore.callers import Access, Caller
 from folklore.db.stores.events.audit import NOWHERE
 from folklore.errors import NotFound, Refused, Unauthenticated
 from folklore.memory.auth.denial_log import Denial, DenialLog
-from folklore.model import Access, Caller
 from tests.person import NOON
 
 HOLDER = Caller("alice", access=Access(NOWHERE, "0" * 64))

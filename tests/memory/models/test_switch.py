@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from folklore.callers import Caller
 from folklore.contract.models import SwitchResult
 from folklore.db.database import Database
 from folklore.db.stores.models import Models
@@ -28,7 +29,6 @@ from folklore.memory.context.active_model import ActiveModel, ModelSource
 from folklore.memory.models import switch
 from folklore.memory.models.backfill import Pace
 from folklore.memory.models.switch import ModelSwitch, model_coverage, target_of
-from folklore.model import Caller
 from folklore.ranking.weights import Ranking
 from tests import embedders
 from tests.person import NOON, Person, contents

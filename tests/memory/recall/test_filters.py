@@ -6,12 +6,13 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from folklore.callers import Caller
 from folklore.contract.filters import FiltersRequest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.context.filters import resolve_filters
-from folklore.model import Caller, Filters
+from folklore.model import Filters
 from tests.person import NOON
 
 VIENNA = ZoneInfo("Europe/Vienna")

@@ -10,6 +10,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.callers import Caller
 from folklore.contract.filters import FiltersRequest
 from folklore.contract.memories import UndoRequest
 from folklore.contract.namespaces import (
@@ -21,7 +22,7 @@ from folklore.contract.namespaces import (
     RestoreNamespaceRequest,
 )
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.model import Caller, Draft, Filters, Link, Relation
+from folklore.model import Draft, Filters, Link, Relation
 from tests.mcp.test_tools import call, refusal
 from tests.memory.records.test_store_concurrent import whole
 from tests.person import NOON, Person, contents

@@ -11,13 +11,14 @@ import structlog
 from mcp import Client
 
 from folklore.app import App
+from folklore.callers import Access, Caller, Grant, Role
 from folklore.config import Settings
 from folklore.contract.hooks import PauseRequest
 from folklore.contract.memories import GetRequest, UpdateRequest
 from folklore.mcp.server import build_server
 from folklore.memory.context.caches import AskedQuestion
 from folklore.memory.records.learning import teach_used
-from folklore.model import Access, Caller, Draft, Grant, Memory, Role
+from folklore.model import Draft, Memory
 from folklore.text.cues import brings_words, fits, phrase, with_learned
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected

@@ -7,9 +7,10 @@ from uuid import uuid4
 import pytest
 from mcp import Client
 
+from folklore.callers import Caller
 from folklore.contract.memories import GetRequest
 from folklore.errors import InvalidInput, Refused
-from folklore.model import Caller, Relation
+from folklore.model import Relation
 from tests.mcp.test_tools import call, refusal
 from tests.person import Person, contents
 

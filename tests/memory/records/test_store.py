@@ -7,11 +7,12 @@ from zoneinfo import ZoneInfo
 import asyncpg
 import pytest
 
+from folklore.callers import Caller
 from folklore.db.database import Database
 from folklore.db.rows import lexeme_hash
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
-from folklore.model import Caller, Draft, Link
+from folklore.model import Draft, Link
 from folklore.text.clean import former_digest, trimmed
 from tests import embedders
 from tests.person import NOON, Person, contents

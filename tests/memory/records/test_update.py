@@ -10,13 +10,14 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.callers import Caller
 from folklore.db.database import Database
 from folklore.db.stores.memories import Vectors
 from folklore.errors import Conflict, NotFound, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.records import update as revise
 from folklore.memory.records.embedding import embed
-from folklore.model import Caller, Draft, Relation
+from folklore.model import Draft, Relation
 from tests import embedders
 from tests.mcp.test_tools import call, refusal
 from tests.memory.records.test_store_concurrent import whole

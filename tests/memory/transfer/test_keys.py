@@ -9,11 +9,12 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.callers import Caller
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.context.validation import MAX_KEY
 from folklore.memory.transfer.json_lines import MAX_KEYS
-from folklore.model import Caller, Draft
+from folklore.model import Draft
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
 from tests.memory.transfer.test_transfer import (

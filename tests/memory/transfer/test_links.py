@@ -8,10 +8,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from folklore.callers import Caller
 from folklore.contract.memories import GetRequest
 from folklore.db.stores.changes import CHANGEABLE
 from folklore.memory.transfer.json_lines import _BeforeField
-from folklore.model import Caller, Draft, Relation
+from folklore.model import Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
 from tests.memory.transfer.test_transfer import Mover, batches_of_two, new_mover  # noqa: F401 - fixtures

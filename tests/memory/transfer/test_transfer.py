@@ -11,6 +11,7 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from folklore.callers import Caller
 from folklore.contract.token_secrets import key_of
 from folklore.contract.transfer import ExportRequest, ImportRequest, Report
 from folklore.db.database import Database
@@ -27,7 +28,7 @@ from folklore.memory.transfer import (
 )
 from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.importer import import_lines
-from folklore.model import Caller, Draft, SecretPolicy
+from folklore.model import Draft, SecretPolicy
 from tests.conftest import Cluster
 from tests.embedders import ByLetter
 from tests.person import NOON, Person, contents

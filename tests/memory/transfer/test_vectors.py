@@ -12,9 +12,9 @@ import asyncpg
 import numpy as np
 import pytest
 
+from folklore.callers import Caller
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
-from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.embedders import MODEL, ByLetter, Down, DownForTexts

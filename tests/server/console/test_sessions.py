@@ -12,6 +12,7 @@ import asyncpg
 import httpx
 import pytest
 
+from folklore.callers import Caller
 from folklore.contract.people import (
     AuditRequest,
     CreatedToken,
@@ -30,7 +31,6 @@ from folklore.memory.auth.console_sessions import (
     form_token,
 )
 from folklore.memory.context import MemoryContext
-from folklore.model import Caller
 from tests.background_jobs import BackgroundJobs
 from tests.doorway import Doorway
 from tests.memory.auth.test_isolation import Authentication, FixedIssuer

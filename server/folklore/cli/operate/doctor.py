@@ -14,6 +14,7 @@ import click
 
 from folklore.app import App
 from folklore.backup import latest_verified
+from folklore.callers import Caller
 from folklore.checks import Checks, Doubt
 from folklore.cli.context import settings_of, zone_of
 from folklore.cli.operate.config import masked
@@ -60,7 +61,7 @@ from folklore.memory import (
     kept_name,
     operation_of,
 )
-from folklore.model import Answer, Caller, Draft
+from folklore.model import Answer, Draft
 from folklore.runtime import backup_folder, database_address
 
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory

@@ -5,6 +5,7 @@ from typing import Any, get_args
 
 import click
 
+from folklore.callers import Role
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import (
     Names,
@@ -41,7 +42,6 @@ from folklore.contract.people import (
     RevokeTokensRequest,
 )
 from folklore.contract.requests import without_nulls
-from folklore.model import Role
 from folklore.text.amounts import amount
 from folklore.text.dates.distance import absolute_time
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import click
 
 from folklore import pip_install
+from folklore.callers import Role
 from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.operate.install import install
 from folklore.cli.operate.server_checks import examine_server
@@ -38,7 +39,6 @@ from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Mem
 from folklore.contract.token_secrets import digest_of, key_of, new_secret
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
 from folklore.machine import is_loopback
-from folklore.model import Role
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 

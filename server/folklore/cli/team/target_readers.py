@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+from folklore.callers import Token
 from folklore.contract.namespaces import ListNamespacesRequest
 from folklore.contract.people import CallerInfo, ListTokensRequest
 from folklore.contract.requests import Operations
 from folklore.importers import Target
-from folklore.model import Token
 from folklore.text import names
 
 

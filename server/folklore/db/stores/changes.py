@@ -9,6 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import (
     columns_of,
@@ -45,15 +46,7 @@ from folklore.db.stores.namespaces import (
 from folklore.db.stores.upkeep.maintenance import erase
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
-from folklore.model import (
-    FIELDS,
-    Caller,
-    Filters,
-    JsonObject,
-    Memory,
-    Relation,
-    Revision,
-)
+from folklore.model import FIELDS, Filters, JsonObject, Memory, Relation, Revision
 
 # The columns that a revision can hold, as the fragment `changeable` lists them.
 CHANGEABLE = (

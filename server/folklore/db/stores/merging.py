@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.db.database import Session
 from folklore.db.store import Store, Transaction, column, many
 from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import NotFound
-from folklore.model import Caller
 from folklore.phases import Advance
 
 # Memories that one statement moves, so that it ends before its timeout.

@@ -9,12 +9,13 @@ from uuid import UUID
 
 from cachetools import TTLCache
 
+from folklore.callers import Caller
 from folklore.db.database import Database, Row, Session
 from folklore.db.rows import made
 from folklore.db.store import Store, Transaction, column, many, number
 from folklore.db.stores.events.audit import audit_entry
 from folklore.errors import ConcurrentChange, Conflict
-from folklore.model import Caller, Namespace, NamespaceStats, NamespaceStatus
+from folklore.model import Namespace, NamespaceStats, NamespaceStatus
 from folklore.text.names import key as key_of
 
 # Seconds that all namespaces are known, unless one of them changes.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.db.database import Session
 from folklore.db.store import Store, affected, many, value
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
 from folklore.db.stores.upkeep.maintenance import erase
 from folklore.lazy import NDArray, numpy as np
-from folklore.model import Caller
 
 DERIVED = "derived"
 

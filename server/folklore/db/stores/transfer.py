@@ -12,6 +12,7 @@ from uuid import UUID
 import asyncpg
 from pgvector import HalfVector
 
+from folklore.callers import Caller
 from folklore.db.database import Database, Session
 from folklore.db.rows import (
     columns_of,
@@ -38,7 +39,7 @@ from folklore.db.stores.namespaces import (
 from folklore.db.stores.postings import PACKED_AT_ONCE, PostingStore
 from folklore.db.stores.upkeep.planner_statistics import PlannerStatistics
 from folklore.errors import Conflict
-from folklore.model import Caller, Draft, Relation, Revision, Shared
+from folklore.model import Draft, Relation, Revision, Shared
 
 # Bytes of a half float.
 HALF_BYTES = 2

@@ -1,12 +1,12 @@
 """The audit log for people."""
 
+from folklore.callers import AuditEntry
 from folklore.contract.operations import OPERATIONS
 from folklore.contract.people import AuditRequest
 from folklore.db.stores.events.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import period, principal_of
 from folklore.memory.context import RequestContext
-from folklore.model import AuditEntry
 from folklore.permissions import require
 
 # Actions under which denied accesses are logged, besides operations.

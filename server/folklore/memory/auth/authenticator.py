@@ -12,13 +12,14 @@ from uuid import UUID
 from cachetools import LRUCache
 
 from folklore.background import in_background
+from folklore.callers import Access, Caller
 from folklore.contract.token_secrets import INVITATION, PREFIX, key_of
 from folklore.db.stores.callers.principals import Principals, TokenRecord
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 from folklore.log import Outage, get_logger
 from folklore.memory.auth import tokens
 from folklore.memory.context import MemoryContext
-from folklore.model import Access, Caller, Demand
+from folklore.model import Demand
 
 log = get_logger(__name__)
 

@@ -1,10 +1,10 @@
 """The caller as this server sees it: for `folklore doctor`, and for an assistant that joined."""
 
 from folklore import __version__
+from folklore.callers import Access
 from folklore.contract.people import CallerInfo, CallerRequest
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
-from folklore.model import Access
 from folklore.permissions import role_in, stronger
 from folklore.text import names
 

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from folklore.callers import Caller
 from folklore.contract.people import CreateLinkRequest, Link
 from folklore.db.stores.callers.console_sessions import ConsoleSessionStore, NewSession
 from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated, Unavailable
 from folklore.memory.auth.authenticator import TokenAuthenticator
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.model import Caller
 from folklore.permissions import require_writable
 
 SESSION_LENGTH = timedelta(hours=12)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from folklore.background import in_background
+from folklore.callers import Caller
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.log import get_logger
-from folklore.model import Caller
 
 log = get_logger(__name__)
 

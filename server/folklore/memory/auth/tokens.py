@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
+from folklore.callers import Access, Caller, PatternGrant, Role, Token
 from folklore.contract.namespaces import CreateNamespaceRequest
 from folklore.contract.people import (
     NO_END,
@@ -32,7 +33,6 @@ from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.context.new_namespaces import require_new_namespace
 from folklore.memory.namespaces.administration import create_namespace
-from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.new_ids import new_id
 from folklore.permissions import require_owner, stronger
 from folklore.text import names

@@ -16,6 +16,7 @@ from uuid import UUID
 from cachetools import LRUCache, TTLCache
 
 from folklore.background import in_background
+from folklore.callers import Access, Caller, Role
 from folklore.config import Moment
 from folklore.contract.filters import ALL
 from folklore.contract.health import BackupInfo
@@ -33,7 +34,7 @@ from folklore.memory.context.caches import (
     StatisticsCache,
     ToldSessions,
 )
-from folklore.model import Access, Caller, Role, SecretPolicy
+from folklore.model import SecretPolicy
 from folklore.permissions import require
 from folklore.phases import Advance
 from folklore.ranking.weights import PRESETS, Ranking

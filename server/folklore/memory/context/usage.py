@@ -13,10 +13,11 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.background import in_background
+from folklore.callers import Caller
 from folklore.db.stores.events.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
-from folklore.model import Answer, Caller
+from folklore.model import Answer
 from folklore.new_ids import new_id
 
 log = get_logger(__name__)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import lru_cache
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.db.stores.namespaces import Listed, NamespaceInfo
 from folklore.errors import Unavailable
 from folklore.log import get_logger
@@ -14,7 +15,7 @@ from folklore.memory.context.budget import result_tokens, within_budget
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import RankedList
 from folklore.memory.recall.values import Question
-from folklore.model import Answer, Caller, Degraded, Recalled
+from folklore.model import Answer, Degraded, Recalled
 from folklore.permissions import role_in
 from folklore.ranking.numbers import CLEAR, CLEARLY
 from folklore.text import names

@@ -6,6 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from uuid import UUID
 
+from folklore.callers import Role
 from folklore.contract.memories import ForgetRequest, ForgetResult
 from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.db.stores.events.audit import Write
@@ -14,7 +15,7 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate
 from folklore.memory.context.filters import resolve_filters
 from folklore.memory.records.supersede import restore
-from folklore.model import Filters, Memory, Revision, Role
+from folklore.model import Filters, Memory, Revision
 from folklore.permissions import require, require_writable
 
 MAX_AT_ONCE = 1_000

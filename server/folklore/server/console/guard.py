@@ -9,8 +9,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from folklore.callers import Caller
 from folklore.errors import FolkloreError, InvalidInput, Refused, Unauthenticated
-from folklore.model import Caller
 from folklore.server.auth import address_of, note_token
 from folklore.server.console.visit import (
     address,

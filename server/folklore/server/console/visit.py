@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from folklore import __version__
+from folklore.callers import Caller
 from folklore.contract.requests import Result, Returns
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory import Service
-from folklore.model import Caller
 from folklore.server.console.render import html, static_version
 from folklore.server.error_responses import failure
 

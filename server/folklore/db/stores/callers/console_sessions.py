@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from folklore.callers import Caller
 from folklore.db.store import Store, affected, one
 from folklore.db.stores.events.audit import audit_entry
-from folklore.model import Caller
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,12 +8,12 @@ from secrets import token_hex
 from typing import Literal
 from uuid import UUID
 
+from folklore.callers import Caller, Grant, PatternGrant, Role, Token
 from folklore.db.database import Session
 from folklore.db.rows import made
 from folklore.db.store import Store, affected, column, many, value
 from folklore.db.stores.events.audit import Write, audit_entry
 from folklore.errors import Conflict, DatabaseUnavailable
-from folklore.model import Caller, Grant, PatternGrant, Role, Token
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from datetime import datetime
 from typing import Literal, get_args
 from uuid import UUID, uuid4
 
+from folklore.callers import AuditEntry, Caller
 from folklore.db.store import Store, affected, many, value
-from folklore.model import AuditEntry, Caller
 
 # For entries that concern no namespace, or none in which the caller may read: tokens, denied accesses.
 NOWHERE = UUID(int=0)

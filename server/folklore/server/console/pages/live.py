@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from starlette.responses import Response, StreamingResponse
 
 from folklore.background import in_background
+from folklore.callers import Caller
 from folklore.contract.review import Activity, ActivityRequest
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory import ConsoleSessions, Feed, new_events
-from folklore.model import Caller
 from folklore.permissions import role_in
 from folklore.server.console.guard import Visitor
 from folklore.server.console.pages.timeline import asked, shared

@@ -9,6 +9,7 @@ from math import ceil
 
 from starlette.responses import Response
 
+from folklore.callers import Role
 from folklore.contract.namespaces import (
     CreateNamespaceRequest,
     ListNamespacesRequest,
@@ -17,7 +18,7 @@ from folklore.contract.namespaces import (
 from folklore.contract.transfer import ImportRequest
 from folklore.errors import InvalidInput
 from folklore.importers.json_lines import json_lines
-from folklore.model import Namespace, Role
+from folklore.model import Namespace
 from folklore.permissions import require_owner, role_in
 from folklore.server.console.visit import Visit
 

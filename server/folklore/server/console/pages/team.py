@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from starlette.responses import Response
 
 from folklore import pip_install
+from folklore.callers import Token
 from folklore.contract.ids import id_of
 from folklore.contract.people import (
     TOKEN_PERIOD,
@@ -20,7 +21,6 @@ from folklore.contract.people import (
 )
 from folklore.db.stores.events.audit import WRITES
 from folklore.errors import InvalidInput, Refused
-from folklore.model import Token
 from folklore.server.console.visit import Visit
 
 # Entries of the audit log on a page.
