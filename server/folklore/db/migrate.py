@@ -31,9 +31,9 @@ _LOCK = 0x666F6C6B
 _OLDEST_POSTGRES = 15
 _SECONDS = 10.0  # of a statement that reads
 _LONGEST_SECONDS = 3600.0  # of one migration, which may rewrite a table
-_LARGE = 250  # memories of a namespace whose words a migration packs
+_LARGE = 250  # memories of a namespace whose lexemes a migration packs
 _OLDEST_PGVECTOR = (0, 8, 0)
-_PACKED_AT_ONCE = 2_000  # memories whose words one transaction packs
+_PACKED_AT_ONCE = 2_000  # memories whose lexemes one transaction packs
 # A command of a migration: up to a semicolon outside of comments, texts and bodies of functions.
 _COMMAND = re.compile(
     r"(?:--[^\n]*|'[^']*'|\$(\w*)\$.*?\$\1\$|\bbegin atomic\b.*?\nend\b|[^;])+",
@@ -296,7 +296,7 @@ async def _apply_missing(connection: asyncpg.Connection, dsn: str) -> list[str]:
 
 
 async def _pack_words(connection: asyncpg.Connection) -> None:
-    """Pack the words that a migration has made anew: a question reads all that are not packed.
+    """Pack the lexemes that a migration has made anew: a question reads all that are not packed.
 
     The job `postings` does that on a cluster, and for small namespaces.
     """
