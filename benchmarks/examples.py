@@ -31,6 +31,8 @@ _CHANGELOG = "changelog-dev"
 _MOMENTS = "moments-dev"
 # Memories of changelogs added to each project of the typed prompts, as in a store that was used for a while.
 _BESIDE = 208
+# Category of a question that is asked of another namespace.
+FOREIGN = "foreign"
 # Questions of a set that are asked of another namespace, where nothing answers them.
 _FOREIGN = 200
 
@@ -150,7 +152,7 @@ async def examples(
             own.append(question)
     for question in evenly(own, min(_FOREIGN, len(own))):
         space = following[question.namespaces[0]]
-        foreign = replace(question, evidence=frozenset(), category="foreign")
+        foreign = replace(question, evidence=frozenset(), category=FOREIGN)
         found.append(await _example(context, foreign, [space], branches))
     return found
 

@@ -15,7 +15,13 @@ import click
 
 from benchmarks.command_line import main, print_json
 from benchmarks.examples import PROMPTS, Cued, paths_of_sets, read_examples
-from benchmarks.training import measured, train, train_cues, without_cues
+from benchmarks.training import (
+    cues_left_out,
+    measured,
+    train,
+    train_cues,
+    without_cues,
+)
 from folklore import __version__
 from folklore.ranking.trained import Weights, weights_for
 from folklore.ranking.weights import Branch
@@ -69,7 +75,10 @@ def train_ranking(
         [cued] = asyncio.run(
             read_examples(folder, home, branches, "all", PROMPTS)
         ).values()
-        trained = train_cues(weights_for(model), prompts, cued, dense=dense)
+        kept = weights_for(model)
+        trained = train_cues(kept, prompts, cued, dense=dense)
+        figures = cues_left_out(kept, prompts, cued, dense=dense)
+        print_json({"left out": figures, "weights": asdict(trained)})
         provenance["share"] = share
         provenance["sets"] = _digests([folder / f"{PROMPTS}.jsonl", cues])
         _write(model, trained, {"cues": provenance})

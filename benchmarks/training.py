@@ -8,11 +8,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.examples import Example, Matrix
+from benchmarks.examples import FOREIGN, Example, Matrix
 from benchmarks.metrics import auroc, hit_at, mean, recall_at, reciprocal_rank
 from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE
-from folklore.ranking.fusion import leads
-from folklore.ranking.trained import Weights
+from folklore.ranking.fusion import behind_best, leads
+from folklore.ranking.numbers import MANY_CUED
+from folklore.ranking.trained import Weights, reciprocal_ranks
 
 _RIDGE = 1e-3
 _STEPS = 30
@@ -43,33 +44,36 @@ class Trained(Weights):
         return relevance
 
     def shown(self, example: Example) -> tuple[NDArray[np.int64], Matrix]:
-        """Return the candidates that are the first results, and what their scores are made of (n, 3)."""
+        """Return the candidates that are the first results, and what their scores are made of (n, 4)."""
         relevance = self.relevances(example)
         order = np.argsort(-relevance, kind="stable")
         best = relevance[order]
         confidence = example.confidence[order]
         cued = confidence[:, list(CONFIDENCE).index("cued")] > 0
-        lead = leads(best, cued)
+        lead = leads(best)
+        behind = behind_best(best, cued)
         doubts = confidence @ _as_vector(self.confidence, CONFIDENCE)
         doubts = doubts + self.confidence["bias"]
-        return order[:_SHOWN], np.stack([best, lead, doubts], axis=1)[:_SHOWN]
+        return order[:_SHOWN], np.stack([best, lead, behind, doubts], axis=1)[:_SHOWN]
 
-    def scores(self, made_of: Matrix) -> Matrix:
+    def scores(self, made_of: Matrix, cued_share: float) -> Matrix:
         """Return the scores of results, in order: the greatest of each and of those after it."""
-        relevance, lead, doubts = made_of.T
-        return self.scores_of(relevance, lead, _probability(doubts))
+        relevance, lead, behind, doubts = made_of.T
+        confidence = _probability(doubts)
+        return self.scores_of(relevance, lead, behind, confidence, cued_share)
 
     def scored(self, examples: Sequence[Example]) -> list[Scored]:
         """Return the scores of the first results of each example, and which of these are right."""
         scored = []
         for example in examples:
             results, made_of = self.shown(example)
-            scored.append((self.scores(made_of), example.right[results]))
+            scores = self.scores(made_of, _cued_share(example))
+            scored.append((scores, example.right[results]))
         return scored
 
     def greatest_confidences(self, examples: Sequence[Example]) -> list[float]:
         """Return the greatest confidence, in log odds, among the first results of each example."""
-        return [float(self.shown(example)[1][:, 2].max()) for example in examples]
+        return [float(self.shown(example)[1][:, -1].max()) for example in examples]
 
 
 def train(
@@ -92,8 +96,10 @@ def train(
     judges = [name for name in CONFIDENCE if dense or name not in _OF_VECTORS]
     confidence = train_confidence(sets, relevance, _columns(judges, CONFIDENCE))
     by_judge = _by_name([*judges, "bias"], confidence)
-    trained = Trained(by_feature, by_judge, {}, 1.0, 1.0, 0.0)
+    trained = Trained(by_feature, by_judge, {}, {}, 1.0, 1.0, 0.0)
     trained = replace(trained, score=_train_score(trained, sets))
+    among_cues = _train_score_among_cues(trained, sets)
+    trained = replace(trained, score_among_cues=among_cues)
     scored = []
     doubts: list[float] = []
     for examples in sets:
@@ -208,8 +214,36 @@ def _train_score(
         for group in _with_and_without(examples):
             for example in group:
                 results, made_of = trained.shown(example)
-                learned.add(made_of, example.right[results], len(group))
+                relevance, lead, _, doubts = made_of.T
+                features = np.stack([relevance, lead, doubts], axis=1)
+                learned.add(features, example.right[results], len(group))
     return _by_name(["relevance", "lead", "confidence", "bias"], learned.weights())
+
+
+def _train_score_among_cues(
+    trained: Trained, sets: Sequence[Sequence[Example]]
+) -> dict[str, float]:
+    """Return the weights of the score where many candidates have cues; none where no example has so many."""
+    learned = _Results()
+    for examples in sets:
+        for group in _with_and_without(examples):
+            cued = [example for example in group if _cued_share(example) >= MANY_CUED]
+            for example in cued:
+                results, made_of = trained.shown(example)
+                _, _, behind, doubts = made_of.T
+                ranks = reciprocal_ranks(len(results))
+                features = np.stack([behind, ranks, doubts], axis=1)
+                learned.add(features, example.right[results], len(cued))
+    if not learned.features:
+        return {}
+    names = ["behind", "reciprocal rank", "confidence", "bias"]
+    return _by_name(names, learned.weights())
+
+
+def _cued_share(example: Example) -> float:
+    """Return how many of the candidates have cues, 0 to 1."""
+    cued = example.confidence[:, list(CONFIDENCE).index("cued")]
+    return float(cued.mean())
 
 
 def train_cues(
@@ -222,7 +256,7 @@ def train_cues(
     """Return weights with those of cues trained on one set, all others kept: what has no cues is ranked as before.
 
     The relevance is that of `examples`, the confidence that of `all_cued`, in which all memories of the projects have
-    cues: there a question without an answer must not find one among so many phrases.
+    cues: there a question without an answer must not find one among so many phrases. The score among cues is that of both.
     """
     relevance = without_cues(kept.relevance)
     relevance |= _relevance_of_cues(relevance, examples, dense=dense)
@@ -230,12 +264,58 @@ def train_cues(
         relevance,
         without_cues(kept.confidence),
         kept.score,
+        {},
         kept.strong,
         kept.fair,
         kept.floor,
     )
     of_cues = _confidence_of_cues(trained, all_cued, dense=dense)
-    return replace(trained, confidence={**trained.confidence, **of_cues})
+    trained = replace(trained, confidence={**trained.confidence, **of_cues})
+    among_cues = _train_score_among_cues(trained, [examples, all_cued])
+    return replace(trained, score_among_cues=among_cues)
+
+
+def cues_left_out(
+    kept: Weights,
+    examples: Sequence[Example],
+    all_cued: Sequence[Example],
+    *,
+    dense: bool,
+) -> dict[str, dict[str, float]]:
+    """Return how well the best scores tell prompts with an answer from those without, each namespace left out in training."""
+    namespaces = dict.fromkeys(one.question.namespaces for one in all_cued)
+    trained = {}
+    for namespace in namespaces:
+        others = [one for one in examples if one.question.namespaces != namespace]
+        cued = [one for one in all_cued if one.question.namespaces != namespace]
+        trained[namespace] = train_cues(kept, others, cued, dense=dense)
+    return {
+        "as trained": _best_of_prompts(trained, examples),
+        "all cued": _best_of_prompts(trained, all_cued),
+    }
+
+
+def _best_of_prompts(
+    trained: Mapping[tuple[str, ...], Trained], examples: Sequence[Example]
+) -> dict[str, float]:
+    """Return how well the best score and confidence separate prompts, by the weights of their namespace."""
+    own = [one for one in examples if one.question.category != FOREIGN]
+    scores = []
+    confidences = []
+    for group in _with_and_without(own):
+        best_scores = []
+        best_confidences = []
+        for example in group:
+            weights = trained[example.question.namespaces]
+            [(result_scores, _)] = weights.scored([example])
+            best_scores.append(float(result_scores[0]))
+            best_confidences += weights.greatest_confidences([example])
+        scores.append(best_scores)
+        confidences.append(best_confidences)
+    return {
+        "AUROC of the score": auroc(*scores),
+        "AUROC of confidence": auroc(*confidences),
+    }
 
 
 def without_cues(weights: Mapping[str, float]) -> dict[str, float]:
@@ -286,7 +366,7 @@ def _confidence_of_cues(
             results, made_of = trained.shown(example)
             features = example.confidence[results][:, columns]
             learned.add(features, example.right[results], len(group))
-            known.append(made_of[:, 2])
+            known.append(made_of[:, -1])
     # The bias takes up how seldom anything answers in this set, and is left out.
     weights = learned.weights(np.concatenate(known))[:-1]
     return _by_name(judges, weights)

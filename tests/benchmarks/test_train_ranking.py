@@ -109,10 +109,12 @@ async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weig
     for name in set(kept.relevance) - features.OF_CUES:
         assert trained.relevance[name] == kept.relevance[name]
     assert (trained.score, trained.floor) == (kept.score, kept.floor)
+    assert trained.score_among_cues["confidence"] > 0
 
 
 def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
     text = " ".join(DOCUMENT.read_text().split())
+    in_words = {0.3: "three"}
     stated = [
         f"k₁ = {numbers.K1}, b = {numbers.B}",
         f"k = {numbers.RRF_K:g} (`rrf_k`)",
@@ -122,13 +124,14 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
         f"1 / (1 + r / {numbers.RANK:g})",
         f"min(1, {numbers.LONG:g} / length), × {numbers.ASKING:g} for",
         f"(cos − {numbers.SIMILAR:g}) / {numbers.RANGE:g}",
-        f"(cos ≥ {numbers.SAME_SUBJECT:g};",
-        f"in context ≥ {numbers.SAME_SUBJECT_IN_CONTEXT:g},",
-        f"at most {numbers.REFLECTIONS:g} are **reflections**",
+        f"*By vectors*: cos ≥ {numbers.SAME_SUBJECT:g}, or",
+        f"in context, cos ≥ {numbers.SAME_SUBJECT_IN_CONTEXT:g} on",
+        f"at most {in_words[numbers.REFLECTIONS]} in ten results",
         f"the odds, and at least {numbers.CLEAR:g})",
+        f"From {numbers.MANY_CUED:g} of the candidates with cues on",
         f"until {Ranking().postings_budget:,} postings",
-        f"a score of {injection.FULL_WITH_CUES:g} if it has cues, {injection.FULL_WITHOUT:g} if not",
-        f"headlines from {injection.LIKELY_WITH_CUES:g} and {injection.LIKELY:g} on",
+        f"score from {injection.FULL_WITH_CUES:g} | from {injection.FULL_WITHOUT:g} |",
+        f"is whole | from {injection.LIKELY_WITH_CUES:g} | from {injection.LIKELY:g} |",
     ]
 
     assert [one for one in stated if one not in text] == []

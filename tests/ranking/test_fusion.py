@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
+from folklore.ranking.fusion import (
+    behind_best,
+    best_first,
+    leads,
+    reciprocal_rank_fusion,
+    reranked,
+)
 
 ids = st.integers(0, 30)
 
@@ -87,13 +93,16 @@ def test_reranked_candidates_share_their_former_range_by_their_scores(
 def test_a_lead_is_over_the_best_of_the_others(
     relevance: list[float], lead: list[float]
 ) -> None:
-    found = leads(np.array(relevance), np.zeros(len(relevance), bool))
-
-    assert found.tolist() == lead
+    assert leads(np.array(relevance)).tolist() == lead
 
 
-def test_a_lead_of_a_memory_with_cues_counts_up_to_one() -> None:
-    cued = np.array([True, True, False])
+def test_a_memory_with_cues_is_behind_the_best_with_cues_and_any_other_behind_the_best() -> (
+    None
+):
+    relevance = np.array([5.0, 4.0, 3.0, 1.0])
+    cued = np.array([False, True, False, True])
 
-    assert leads(np.array([7, 2, 4]), cued).tolist() == [1, -5, -3]
-    assert leads(np.array([2, 4, 7]), cued).tolist() == [-5, -3, 3]
+    assert behind_best(relevance, cued).tolist() == [0, 0, -2, -3]
+    assert behind_best(relevance, ~cued).tolist() == [0, -1, -2, -4]
+    assert behind_best(relevance, np.zeros(4, bool)).tolist() == [0, -1, -2, -4]
+    assert behind_best(np.array([]), np.array([], bool)).tolist() == []

@@ -1,10 +1,12 @@
 """Trained weights: relevance is a sum, confidence and score are probabilities, and a score falls along the order."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
 
+from folklore.ranking.numbers import MANY_CUED
 from folklore.ranking.trained import Weights, weights_for
 from tests.ranking.test_features import pool
 
@@ -12,10 +14,17 @@ WEIGHTS = Weights(
     relevance={"sequence": 2.0, "coverage": 4.0},
     confidence={"bias": -3.0, "letters held": 6.0, "unnamed": -1.0},
     score={"relevance": 0.5, "lead": 2.0, "confidence": 0.7, "bias": -1.0},
+    score_among_cues={
+        "behind": 0.6,
+        "reciprocal rank": 0.8,
+        "confidence": 0.9,
+        "bias": -2.0,
+    },
     strong=0.9,
     fair=0.5,
     floor=0.1,
 )
+NOTHING = np.array([])
 
 
 def sigma(value: float) -> float:
@@ -55,8 +64,41 @@ def test_a_score_is_the_greatest_of_a_result_and_of_those_after_it() -> None:
 
     for count, expected in ((2, alone), (3, [alone[0], last, last])):
         given = ([4.0, 3.0, 2.0], [1.0, -1.0, -0.25], confidence)
-        scores = WEIGHTS.scores_of(*(np.array(values[:count]) for values in given))
+        relevance, lead, confidences = (np.array(values[:count]) for values in given)
+        scores = WEIGHTS.scores_of(relevance, lead, NOTHING, confidences, 0.0)
         assert scores.tolist() == pytest.approx(expected)
+
+
+def test_among_memories_with_cues_a_score_counts_the_rank_and_how_far_a_result_is_behind() -> (
+    None
+):
+    def scores(ahead: float, relevance: float, cued_share: float) -> Any:
+        found = WEIGHTS.scores_of(
+            np.array([relevance, relevance - ahead]),
+            np.array([ahead, -ahead]),
+            np.array([0.0, -ahead]),
+            np.array([0.5, 0.2]),
+            cued_share,
+        )
+        return found.tolist()
+
+    second = 0.8 / 2 + 0.9 * math.log(1 / 4) - 2
+    expected = [sigma(0.8 - 2), sigma(second - 0.6 * 3)]
+
+    for share in (MANY_CUED, 1.0):
+        assert scores(3, 9, share) == pytest.approx(expected)
+    # Neither a greater relevance nor a greater lead raises the score of the best.
+    assert scores(5, 9, 1.0)[0] == scores(3, 9, 1.0)[0] == scores(3, 4, 1.0)[0]
+
+
+def test_a_score_lies_between_both_where_few_candidates_have_cues() -> None:
+    facts = (np.array([4.0]), np.array([1.0]), np.array([0.0]), np.array([0.5]))
+    without = 0.5 * 4 + 2 * 1 - 1
+    among_cues = 0.8 - 2
+
+    [score] = WEIGHTS.scores_of(*facts, MANY_CUED / 4)
+
+    assert score == pytest.approx(sigma(0.75 * without + 0.25 * among_cues))
 
 
 def test_a_match_is_strong_or_fair_from_its_line_on() -> None:
@@ -73,6 +115,10 @@ def test_what_speaks_for_a_memory_has_no_negative_weight(model: str) -> None:
     assert weights.confidence["letters held"] > 0 > weights.confidence["unnamed"]
     assert weights.confidence["cue words"] > 0
     assert weights.score["relevance"] > 0
+    assert all(
+        weights.score_among_cues[name] > 0
+        for name in ("behind", "reciprocal rank", "confidence")
+    )
     assert 1 > weights.strong > weights.fair > 0
     assert (
         "scaled cosine" in weights.relevance,

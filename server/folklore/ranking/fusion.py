@@ -7,7 +7,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from folklore.lazy import NDArray, numpy as np
-from folklore.ranking.numbers import ALONE, LEAD_WITH_CUES
+from folklore.ranking.numbers import ALONE
 
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
@@ -54,21 +54,27 @@ def reranked(
     return [*order, *others], np.concatenate([of_reranked, relevance[count:]])
 
 
-def leads(
+def leads(relevance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the relevance (n,) of each candidate minus the greatest one of the others; ALONE without others."""
+    if len(relevance) < 2:
+        return np.full(len(relevance), ALONE)
+    second, first = np.sort(relevance)[-2:]
+    best_other = np.where(relevance < first, first, second)
+    lead: NDArray[np.float64] = relevance - best_other
+    return lead
+
+
+def behind_best(
     relevance: NDArray[np.float64], cued: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return the relevance (n,) of each candidate minus the greatest one of the others; ALONE without others.
+    """Return the relevance (n,) of each candidate minus the greatest one: at most 0.
 
-    That of a memory with cues is at most LEAD_WITH_CUES.
+    One with cues is behind the best with cues: that one without leads says little against it.
     """
-    if len(relevance) < 2:
-        lead = np.full(len(relevance), ALONE)
-    else:
-        second, first = np.sort(relevance)[-2:]
-        best_other = np.where(relevance < first, first, second)
-        lead = relevance - best_other
-    capped: NDArray[np.float64] = np.minimum(lead, LEAD_WITH_CUES)
-    return np.where(cued, capped, lead)
+    best = np.full(len(relevance), relevance.max(initial=-np.inf))
+    best[cued] = relevance[cued].max(initial=-np.inf)
+    behind: NDArray[np.float64] = relevance - best
+    return behind
 
 
 def best_first(

@@ -13,14 +13,13 @@ from typing import Literal
 Form = Literal["full", "headline"]
 # Least confidence of a whole note, and of a headline, of a memory with cues and of one without.
 # A headline is given only where some memory is worth a whole note. The header and a whole note take 70 tokens, and one
-# that answers spares a wrong turn of some 700: worth it where about one in ten answers, or
-# a little fewer, since a note beside the point does little harm. Where all memories have
-# cues, one in six keeps the aims of silence and of tokens and misses no more. The text of
-# a memory without shares few words with the tasks that it governs, so its scores are lower
-# for the same chance. A headline is 13 tokens.
-FULL_WITH_CUES = 0.175
+# that answers spares a wrong turn of some 700: worth it where about one in nine answers, or
+# a little fewer, since a note beside the point does little harm. A headline is 13 tokens:
+# worth it where one in fifty answers. The text of a memory without cues shares few words with
+# the tasks that it governs, so where none has any, scores are lower for the same chance.
+FULL_WITH_CUES = 0.11
 FULL_WITHOUT = 0.045
-LIKELY_WITH_CUES = 0.035
+LIKELY_WITH_CUES = 0.02
 LIKELY = 0.008
 # Share of those with cues among what was found from which a memory without is held to their line.
 _MOSTLY = 0.8

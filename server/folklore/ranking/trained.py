@@ -15,18 +15,21 @@ from typing import Any
 from folklore.lazy import NDArray, numpy as np
 from folklore.model import Match
 from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE, Pool
+from folklore.ranking.numbers import MANY_CUED
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """The weights of the features, and the scores from which a match is strong or fair.
 
+    `score_among_cues` are those of the score where many candidates have cues.
     An answer none of whose results has the confidence `floor` is one where nothing fits.
     """
 
     relevance: Mapping[str, float]
     confidence: Mapping[str, float]
     score: Mapping[str, float]
+    score_among_cues: Mapping[str, float]
     strong: float
     fair: float
     floor: float
@@ -60,29 +63,63 @@ class Weights:
         self,
         relevance: NDArray[np.float64],
         lead: NDArray[np.float64],
+        behind: NDArray[np.float64],
         confidence: NDArray[np.float64],
+        cued_share: float,
     ) -> NDArray[np.float64]:
         """Return the calibrated probability (n,) that each result of an answer is right, in the order of the results.
 
-        `lead` is the relevance minus the greatest one of the other candidates. The score falls along the order: it is
-        the greatest of a result's own and of those after it.
+        `lead` is the relevance minus the greatest one of the other candidates, `behind` minus the greatest one of all
+        that count, and `cued_share` how many of all candidates have cues, 0 to 1 (ranking/fusion.py). The score falls
+        along the order: it is the greatest of a result's own and of those after it.
         """
         log_odds = (
             self.score["relevance"] * relevance
             + self.score["lead"] * lead
             + self.score["bias"]
         )
-        odds = confidence / (1.0 - confidence)
-        log_odds += self.score["confidence"] * np.log(odds)
+        confidence_log_odds = np.log(confidence / (1.0 - confidence))
+        log_odds += self.score["confidence"] * confidence_log_odds
+        if cued_share > 0.0:
+            among_cues = self._log_odds_among_cues(behind, confidence_log_odds)
+            weight = weight_among_cues(cued_share)
+            log_odds = (1.0 - weight) * log_odds + weight * among_cues
         last_first = _probability(log_odds)[::-1]
         falling: NDArray[np.float64] = np.maximum.accumulate(last_first)[::-1]
         return falling
+
+    def _log_odds_among_cues(
+        self, behind: NDArray[np.float64], confidence_log_odds: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Return the log odds (n,) of the scores where many candidates have cues.
+
+        Some memory is always the best, and leads of prompts with and without an answer are alike. So the rank counts,
+        and how far a result is behind the best, but not how far the best is ahead.
+        """
+        log_odds: NDArray[np.float64] = (
+            self.score_among_cues["behind"] * behind
+            + self.score_among_cues["reciprocal rank"] * reciprocal_ranks(len(behind))
+            + self.score_among_cues["confidence"] * confidence_log_odds
+            + self.score_among_cues["bias"]
+        )
+        return log_odds
 
     def match_of(self, score: float) -> Match:
         """Return the match that a score is: strong, fair or weak."""
         if score >= self.strong:
             return "strong"
         return "fair" if score >= self.fair else "weak"
+
+
+def reciprocal_ranks(count: int) -> NDArray[np.float64]:
+    """Return 1 / rank of the results of an answer, in order."""
+    ranks = np.arange(1, count + 1, dtype=np.float64)
+    return 1.0 / ranks
+
+
+def weight_among_cues(cued_share: float) -> float:
+    """Return how much of a score is that among memories with cues, 0 to 1, where this share of the candidates has any."""
+    return min(cued_share / MANY_CUED, 1.0)
 
 
 def _probability(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:

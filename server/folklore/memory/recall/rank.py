@@ -19,7 +19,13 @@ from folklore.memory.recall.values import Retrieval, Search
 from folklore.model import Degraded
 from folklore.ranking import diversity, numbers
 from folklore.ranking.features import Parts, group_of, signals_of
-from folklore.ranking.fusion import best_first, leads, reciprocal_rank_fusion, reranked
+from folklore.ranking.fusion import (
+    behind_best,
+    best_first,
+    leads,
+    reciprocal_rank_fusion,
+    reranked,
+)
 from folklore.ranking.subjects import COMPARED, REPLACED, likeness_of, subject_words
 from folklore.ranking.trained import Weights, weights_for
 from folklore.telemetry import stage
@@ -578,7 +584,13 @@ def _calibrated(
         return dict.fromkeys(confidence, 0.0)  # of signs alone, nothing can be said
     rows = candidates.rows_of(confidence)
     has_cues = [bool(item.row["cues"]) for item in candidates.all.values()]
-    lead = leads(trained_relevance, np.array(has_cues))[rows]
-    confidences = np.array(list(confidence.values()))
-    values = weights.scores_of(trained_relevance[rows], lead, confidences)
+    cued = np.array(has_cues, bool)
+    cued_share = sum(has_cues) / max(len(has_cues), 1)
+    values = weights.scores_of(
+        trained_relevance[rows],
+        leads(trained_relevance)[rows],
+        behind_best(trained_relevance, cued)[rows],
+        np.array(list(confidence.values())),
+        cued_share,
+    )
     return dict(zip(confidence, values.round(3).tolist(), strict=True))
