@@ -33,7 +33,7 @@ async def empty(empty_database_url: str) -> AsyncIterator[asyncpg.Connection]:
 @pytest.fixture
 def later(monkeypatch: pytest.MonkeyPatch) -> Migration:
     """A migration that a later version brings."""
-    later = Migration("9998_later.sql", "create table later (id uuid);")
+    later = Migration("9998_later.sql", "create table later (id uuid primary key);")
     monkeypatch.setattr(room, "migrations", lambda: (*migrations(), later))
     return later
 
