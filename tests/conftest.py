@@ -16,7 +16,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -260,29 +260,6 @@ def one_model_for_the_session() -> Iterator[None]:
     """Load the bundled model once: it takes 0.3 s, and each embedder would load it again."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(bundled, "load_model", functools.cache(bundled.load_model))
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def one_lookup_of_types_for_an_engine() -> Iterator[None]:
-    """Look the array types up once for each engine: it takes a third of the time that a connection takes.
-
-    The databases of an engine number their types from one counter, and copies of a template alike: a number stands for
-    one type in all of them.
-    """
-    look_up = asyncpg.Connection._introspect_types  # type: ignore[attr-defined]
-    known: dict[tuple[object, frozenset[int]], Any] = {}
-
-    async def look_up_once(
-        connection: Any, types: Collection[int], timeout: float
-    ) -> Any:
-        key = (connection._addr, frozenset(types))
-        if key not in known:
-            known[key] = await look_up(connection, types, timeout)
-        return known[key]
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(asyncpg.Connection, "_introspect_types", look_up_once)
         yield
 
 
