@@ -225,6 +225,8 @@ def _train_score_among_cues(
 ) -> dict[str, float]:
     """Return the weights of the score where many candidates have cues; none where no example has so many."""
     learned = _Results()
+    first_features = []
+    first_log_odds = []
     for examples in sets:
         for group in _with_and_without(examples):
             cued = [example for example in group if _cued_share(example) >= MANY_CUED]
@@ -234,10 +236,41 @@ def _train_score_among_cues(
                 ranks = reciprocal_ranks(len(results))
                 features = np.stack([behind, ranks, doubts], axis=1)
                 learned.add(features, example.right[results], len(cued))
+                first_features.append(features[0])
+                first_log_odds.append(_score_log_odds(trained, made_of)[0])
     if not learned.features:
         return {}
+    weights = on_scale(
+        learned.weights(), np.array(first_features), np.array(first_log_odds)
+    )
     names = ["behind", "reciprocal rank", "confidence", "bias"]
-    return _by_name(names, learned.weights())
+    return _by_name(names, weights)
+
+
+def _score_log_odds(trained: Trained, made_of: Matrix) -> Matrix:
+    """Return the log odds of results by the score of what has no cues."""
+    relevance, lead, _, doubts = made_of.T
+    log_odds: Matrix = (
+        trained.score["relevance"] * relevance
+        + trained.score["lead"] * lead
+        + trained.score["confidence"] * doubts
+        + trained.score["bias"]
+    )
+    return log_odds
+
+
+def on_scale(weights: Matrix, features: Matrix, log_odds: Matrix) -> Matrix:
+    """Return weights whose log odds have the mean and the spread of others.
+
+    A typed prompt has an answer much more seldom than a question of another set, and no other set has cues. With the
+    scale of the scores without cues, strong and fair mean the same everywhere: above these lines as many of the first
+    results are right.
+    """
+    own = features @ weights[:-1] + weights[-1]
+    factor = log_odds.std() / own.std()
+    scaled = weights * factor
+    scaled[-1] += log_odds.mean() - factor * own.mean()
+    return scaled.round(2)
 
 
 def _cued_share(example: Example) -> float:

@@ -4,8 +4,10 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
+
 from benchmarks.examples import Example, read_examples
-from benchmarks.training import train, train_cues
+from benchmarks.training import on_scale, train, train_cues
 from folklore.ranking import features, injection, numbers
 from folklore.ranking.trained import weights_for
 from folklore.ranking.weights import Ranking
@@ -60,6 +62,20 @@ async def test_training_twice_gives_the_same_bits(tmp_path: Path) -> None:
         expected = 4.0 if name == "sequence" else 0.0
         found = trained.relevance.get(name, 0.0)
         assert abs(weight - (found + expected) / 2) < 0.01
+
+
+def test_weights_get_the_scale_of_other_log_odds_and_keep_their_order() -> None:
+    features_of_results = np.array([[0.0, 1.0], [1.0, 3.0], [2.0, 0.5], [5.0, 2.0]])
+    weights = np.array([0.4, 1.0, -1.5])
+    others = np.array([-2.0, 3.0, 0.5, 4.5])
+
+    scaled = on_scale(weights, features_of_results, others)
+
+    before = features_of_results @ weights[:-1] + weights[-1]
+    after = features_of_results @ scaled[:-1] + scaled[-1]
+    assert abs(after.mean() - others.mean()) < 0.05
+    assert abs(after.std() - others.std()) < 0.05
+    assert after.argsort().tolist() == before.argsort().tolist()
 
 
 async def test_cues_are_given_to_a_part_of_the_memories_and_leave_the_other_weights_as_they_are(

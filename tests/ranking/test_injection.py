@@ -18,13 +18,13 @@ from folklore.ranking.injection import edit_worth, forms
             ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
-            [0.2, 0.116, 0.115, 0.019, 0.0189],
+            [0.2, 0.19, 0.189, 0.018, 0.0179],
             [False] * 5,
             ["full", "full", "headline", "headline", None],
         ),
         ([0.05, 0.3, 0.4, 0.5], [False] * 4, ["headline", "full", "full", "full"]),
         ([0.9, 0.9, 0.9], [True, False, False], ["headline", "full", "full"]),
-        ([0.1159, 0.06], [False] * 2, [None, None]),
+        ([0.1899, 0.06], [False] * 2, [None, None]),
     ],
 )
 def test_three_notes_are_given_whole_and_five_as_headlines_if_one_is_likely(

@@ -15,12 +15,13 @@ Form = Literal["full", "headline"]
 # A headline is given only where some memory is worth a whole note. The header and a whole note take 70 tokens, and one
 # that answers spares a wrong turn of some 700: worth it where about one in nine answers, or
 # a little fewer, since a note beside the point does little harm. A headline is 13 tokens:
-# worth it where one in fifty answers. With cues the lines are near that, chosen among nine
-# pairs on prompts-dev for the tokens and misses of two models. The text of a memory without cues shares few words with
-# the tasks that it governs, so where none has any, scores are lower for the same chance.
-FULL_WITH_CUES = 0.116
+# worth it where one in fifty answers. A typed prompt has an answer more seldom than a question:
+# of these scores with cues, one in nine and one in fifty are right. The text of a memory without
+# cues shares few words with the tasks that it governs, so where none has any, scores are lower
+# for the same chance.
+FULL_WITH_CUES = 0.19
 FULL_WITHOUT = 0.045
-LIKELY_WITH_CUES = 0.019
+LIKELY_WITH_CUES = 0.018
 LIKELY = 0.008
 # Share of those with cues among what was found from which a memory without is held to their line.
 _MOSTLY = 0.8

@@ -39,9 +39,9 @@ from folklore.text.hooks.tool_calls import (
 # Least confidence of the best candidate with cues and without, and of those beside it. The
 # header and a note take about 75 tokens, and one that answers spares some 700: worth it
 # from one in nine on. Nobody has asked, and a note interrupts, so that it must be three
-# times as likely to help. Scores of memories without cues are lower for the same chance
-# (ranking/injection.py).
-_SPEAK_WITH_CUES = 3 / 8
+# times as likely to help, as it is from this score on. Scores of memories without cues are
+# lower for the same chance (ranking/injection.py).
+_SPEAK_WITH_CUES = 2 / 3
 _SPEAK_WITHOUT = 1 / 8
 _BESIDE = 1 / 50
 # Candidates that are looked at, of which some may have been given before, and notes of one moment.
