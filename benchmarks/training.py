@@ -270,7 +270,8 @@ def on_scale(weights: Matrix, features: Matrix, log_odds: Matrix) -> Matrix:
     factor = log_odds.std() / own.std()
     scaled = weights * factor
     scaled[-1] += log_odds.mean() - factor * own.mean()
-    return scaled.round(2)
+    rounded: Matrix = np.round(scaled, _DIGITS)
+    return rounded
 
 
 def _cued_share(example: Example) -> float:

@@ -132,7 +132,7 @@ class Bridge:
         elif message.keys() >= {"id", "method"}:
             self._begin(message)
         elif message.get("method") == "notifications/cancelled":
-            # The server is stateless: what cancels a call there is the end of its connection. Its other notifications
+            # The server is stateless: what cancels a call there is the end of its connection. The client's other notifications
             # would find no session either.
             cancelled = _params(message).get("requestId")
             if isinstance(cancelled, str | int) and cancelled in self._calls:
@@ -273,7 +273,7 @@ def _version_of(request: Message) -> str | None:
 
 
 def _with_ids(request: Message, session: str) -> Message:
-    """Return a tool call with that of its session and one of its own, from which the server makes idempotency keys.
+    """Return a tool call with an id of its session, and one of its own from which the server makes idempotency keys.
 
     So a store that is sent twice, because the answer to the first was lost, is stored once.
     """

@@ -26,7 +26,7 @@ jsonb_build_object(
             and ((k.from_id, k.to_id) = (r.from_id, r.to_id) or (k.from_id, k.to_id) = (r.to_id, r.from_id))
     )
 
--- name: counted_at_once. The same on a cluster, for all models at once: none may be asked after another.
+-- name: counted_at_once. counted_vectors (below) on a cluster, for all models at once: none may be asked after another.
     join (select e.model_id, count(*) as vectors from embeddings e group by e.model_id) counted on counted.model_id = m.id
 
 -- name: counted_vectors. The number of vectors of a model m, up to :threshold.

@@ -69,7 +69,8 @@ def behind_best(
 ) -> NDArray[np.float64]:
     """Return the relevance (n,) of each candidate minus the greatest one: at most 0.
 
-    One with cues is behind the best with cues: that one without leads says little against it.
+    A candidate with cues is compared with the best of those with cues, any other with the best of
+    all: that a text without cues ranks first says little against one with cues.
     """
     best = np.full(len(relevance), relevance.max(initial=-np.inf))
     best[cued] = relevance[cued].max(initial=-np.inf)

@@ -69,8 +69,8 @@ class Weights:
     ) -> NDArray[np.float64]:
         """Return the calibrated probability (n,) that each result of an answer is right, in the order of the results.
 
-        `lead` is the relevance minus the greatest one of the other candidates, `behind` minus the greatest one of all
-        that count, and `cued_share` how many of all candidates have cues, 0 to 1 (ranking/fusion.py). The score falls
+        `lead` is the relevance minus the greatest one of the other candidates (`leads`), `behind` minus the best that
+        `behind_best` compares it with (ranking/fusion.py). `cued_share` is the share of all candidates with cues. The score falls
         along the order: it is the greatest of a result's own and of those after it.
         """
         log_odds = (

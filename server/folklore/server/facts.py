@@ -111,9 +111,9 @@ class RequestFacts:
 
     async def _project_at(self, directory: str) -> str:
         """Return the namespace of a directory of this user."""
-        # With a namespace and without its directory, the client has one that is the same in all directories.
-        is_here = requested(DIRECTORY) in (None, directory)
-        if is_here and requested_namespace() is not None:
+        # A client whose namespace is set for all directories sends no directory (client/access.py).
+        namespace_applies = requested(DIRECTORY) in (None, directory)
+        if namespace_applies and requested_namespace() is not None:
             return self.namespace()
         return self.own_namespace or await self.app.repository_at(directory)
 

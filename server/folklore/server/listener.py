@@ -47,8 +47,8 @@ class Admits(Enum):
 class Listener:
     """A socket: whom it admits, and which areas of the application exist there.
 
-    Web pages reach it by the names `host` and `allowed_hosts`. Where no token is needed, every process that reaches a
-    listener may enter that is `open_to_all`; else only this user's.
+    Web pages reach it by the names `host` and `allowed_hosts`. Where no token is needed, a listener that is
+    `open_to_all` lets in every process that reaches it, any other only this user's.
     """
 
     admits: Admits

@@ -20,7 +20,7 @@ from folklore.db.stores.transfer import (
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,
-    Importer,
+    ImportAuthor,
     Resolution,
     resolve,
 )
@@ -33,7 +33,7 @@ from folklore.memory.transfer.json_lines import (
 )
 from folklore.model import Draft
 
-SARAH = Importer("sarah", datetime(2025, 1, 1, tzinfo=UTC))
+SARAH = ImportAuthor("sarah", datetime(2025, 1, 1, tzinfo=UTC))
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
 moments = st.datetimes(
     datetime(1900, 1, 1),  # noqa: DTZ001

@@ -195,7 +195,7 @@ class ScopeLexemes:
     def _postings_without_stem(
         self, lexeme: str, stems: Mapping[str, str]
     ) -> Postings | None:
-        """Return the postings of a lexeme, without those of its stem, which counts them; None if it is too common."""
+        """Return the postings of a lexeme, without the memories that its stem scores already; None if it is too common."""
         postings = self.postings(lexeme)
         if postings is None or lexeme not in stems:
             return postings

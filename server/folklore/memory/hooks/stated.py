@@ -46,16 +46,18 @@ def _may_hold_secret(sentence: str) -> bool:
         return True
 
 
-async def not_stored(
+async def settle_stored(
     context: RequestContext,
     project: SessionProject,
     stated: Sequence[OpenAssertion],
     session: str = "",
     drop: Sequence[str] = (),
 ) -> list[OpenAssertion]:
-    """Return those of a project's assertions that no memory of the caller says yet; forget `drop` and the others.
+    """Return those of a project's assertions that no memory of the caller says yet.
 
-    A memory that says a assertion in its words settles it, each memory one; it is compared once. At the end of a turn
+    The others, and `drop`, are deleted from the ledger; those that are left are marked as compared now.
+
+    A memory that says an assertion in its words settles it, each memory one; it is compared once. At the end of a turn
     of `session`, the assertions that the session was asked for in that turn are settled too by other memories written
     since, if these are as many. Up to three statements of SQL.
     """
@@ -166,7 +168,7 @@ async def list_assertions(
 
     project = await project_named(context, request.namespace or context.namespace())
     stated = await ledger.stated(**project.columns, caller=caller)
-    pending = await not_stored(context, project, stated, drop=request.drop)
+    pending = await settle_stored(context, project, stated, drop=request.drop)
     return tuple(
         Assertion(item.sentence, item.said_at, item.session, project.project)
         for item in pending[:_MOST_LISTED]

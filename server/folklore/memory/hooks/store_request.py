@@ -10,9 +10,9 @@ from folklore.memory.hooks.scope import HookScope
 from folklore.memory.hooks.stated import (
     LEAST_SHARE,
     TURN,
-    not_stored,
     record_assertions,
     record_quotations,
+    settle_stored,
     shared_words,
 )
 from folklore.permissions import may_write_somewhere
@@ -46,7 +46,7 @@ async def ask_at_stop(
     project = scope.recorded_project
     caller = context.caller.author
     assertions_of_project = await scope.ledger.stated(**project.columns, caller=caller)
-    unstored = await not_stored(
+    unstored = await settle_stored(
         context, project, assertions_of_project, scope.session.name
     )
     assertions_of_session = [

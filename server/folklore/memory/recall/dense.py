@@ -47,7 +47,7 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
             crowded=scope.key in memory.statistics.crowded,
         )
         if not vector.any():
-            return BranchResult(model=model, vector=query)
+            return BranchResult(model=model, query=query)
         hits = await memory.statements.dense(scope, query, fetched)
         if hits.crowded and not query.crowded:
             memory.statistics.crowded[scope.key] = True
@@ -55,7 +55,7 @@ async def dense_branch(memory: MemoryContext, search: Search) -> BranchResult:
         hits=hits,
         milliseconds=(perf_counter() - started) * 1e3,
         model=model,
-        vector=query,
+        query=query,
         unrelated=unrelated,
     )
 

@@ -204,7 +204,7 @@ class Candidates:
     @property
     def question(self) -> NDArray[np.float32] | None:
         """The vector of the question, None if vectors cannot be compared with it."""
-        query = self.retrieval.dense.vector
+        query = self.retrieval.dense.query
         if query is None or self.vectors.shape[1] != len(query.vector):
             return None
         return query.vector

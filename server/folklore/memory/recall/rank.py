@@ -52,9 +52,9 @@ class RankedList:
 
     `parts` are the features of all candidates times their weights, by row. `representatives` are the candidates that may
     be results, best first, with their relevance: those that are left out are surplus reflections, and near-duplicates,
-    which are the `variants` of the newest one, newest first. `redundancy` is that of the representatives that were
-    picked for their relevance and difference, in the order of the answer; `scores` and `confidence` are of those that
-    are in it or on the next page. Of two on one subject the newer `replaces` the older.
+    which are the `variants` of the newest one, newest first. `redundancy` is that of the results, whose keys are in the
+    order of the answer; it is 0 for a newer one that was moved in from beyond them. `scores` and `confidence` are of
+    those that are in the answer or on the next page. Of two on one subject the newer `replaces` the older.
     """
 
     search: Search
@@ -175,7 +175,7 @@ async def read_pool(
         spreading=(),
         reach=0,
         related=False,
-        near=retrieval.dense.vector,  # None where the branch failed: the table of vectors may be locked
+        near=retrieval.dense.query,  # None where the branch failed: the table of vectors may be locked
     )
     if not ranks_alone:
         query = replace(
@@ -290,6 +290,7 @@ def _diverse(
 
     newer_by_older: dict[UUID, list[UUID]] = {}
     olders_by_newer: dict[UUID, list[UUID]] = {}
+    # A newer one may rank up to so many places below the results.
     compared = list(representatives)[: len(redundancy) + numbers.SURROUNDED]
     for older, newer in _pairs_on_subject(candidates, compared, redundancy):
         newer_by_older.setdefault(older, []).append(newer)
@@ -333,8 +334,8 @@ def _is_replacement(candidates: Candidates, older: UUID, newer: UUID) -> bool:
     older_namespace = candidates.all[older].row["namespace_id"]
     if candidates.all[newer].row["namespace_id"] != older_namespace:
         return False
-    lead = candidates.time_of(newer) - candidates.time_of(older)
-    return lead.total_seconds() > _OCCASION
+    newer_by = candidates.time_of(newer) - candidates.time_of(older)
+    return newer_by.total_seconds() > _OCCASION
 
 
 def _pairs_on_subject(
@@ -349,12 +350,12 @@ def _pairs_on_subject(
     times = np.array([candidates.time_of(id_).timestamp() for id_ in ids])
     is_result = np.array([id_ in results for id_ in ids], dtype=bool)
     least = np.where(is_result, 0.0, _OCCASION)
-    lead = times[None, :] - times[:, None]  # (older, newer)
-    lead = np.where(lead > least[None, :], lead, 0.0)
-    if not lead.any():
+    newer_by = times[None, :] - times[:, None]  # (older, newer)
+    newer_by = np.where(newer_by > least[None, :], newer_by, 0.0)
+    if not newer_by.any():
         return
 
-    on_one_subject = _on_one_subject(candidates, ids, lead)
+    on_one_subject = _on_one_subject(candidates, ids, newer_by)
     for older_index, newer_index in np.argwhere(on_one_subject).tolist():
         older = candidates.all[ids[older_index]]
         newer = candidates.all[ids[newer_index]]
@@ -400,24 +401,24 @@ def _both_hold(older: Candidate, newer: Candidate) -> bool:
 
 
 def _on_one_subject(
-    candidates: Candidates, ids: Sequence[UUID], lead: NDArray[np.float64]
+    candidates: Candidates, ids: Sequence[UUID], newer_by: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
     """Return which pairs are on one subject: a matrix with a row for the older and a column for the newer of a pair.
 
-    `lead` has the seconds by which the newer is newer, 0 for a pair that is not asked about. The newer holds half of
+    `newer_by` has the seconds by which the newer is newer, 0 for a pair that is not asked about. The newer holds half of
     the question's words that the older holds, by rarity, and all of its identifiers that the older holds. Besides, the
     two are alike, by vectors, words or cues. Of two within a day, such as those of an import, the times say little:
     they must be nearly the same.
     """
     texts = [candidates.all[id_].content for id_ in ids]
-    pairs = (lead > 0.0) & _covers_older(candidates, ids)
+    pairs = (newer_by > 0.0) & _covers_older(candidates, ids)
     pairs &= _names_identifiers_of_older(candidates, texts)
     if not pairs.any():
         return pairs
 
     vectors = candidates.vectors[candidates.rows_of(ids)]
     cosines = vectors @ vectors.T
-    on_other_days = lead > _OCCASION
+    on_other_days = newer_by > _OCCASION
     least = np.where(
         on_other_days, _same_subject(candidates.retrieval), numbers.SIMILAR
     )
@@ -541,7 +542,7 @@ async def _read_neighbours(
         spreading=lacking,
         reach=1,
         related=False,
-        near=candidates.retrieval.dense.vector,
+        near=candidates.retrieval.dense.query,
     )
     further, _ = await read_candidates(memory, candidates.retrieval.search, query)
     return further

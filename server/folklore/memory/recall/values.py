@@ -121,7 +121,7 @@ class BranchResult:
     hits: Hits = NOTHING
     milliseconds: float = 0.0
     model: Model | None = None
-    vector: DenseQuery | None = None
+    query: DenseQuery | None = None
     unrelated: float = 0.0
     bm25: Bm25 | None = None
 

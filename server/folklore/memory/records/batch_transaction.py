@@ -77,28 +77,28 @@ async def _write(
 
     items, vectors = batch.without(outcome)
     rows = await change.insert(list(items.values()), vectors)
-    inserted = dict(zip(items, rows, strict=True))
-    await change.remember_keys(_keys(batch, inserted))
+    stored = dict(zip(items, rows, strict=True))
+    await change.remember_keys(_keys(batch, stored))
 
-    errors = await supersede(change, _replacements(batch, inserted))
-    await _relate(change, batch, inserted, errors)
-    cued = await _add_cues(change, batch, inserted)
+    errors = await supersede(change, _replacements(batch, stored))
+    await _relate(change, batch, stored, errors)
+    cued = await _add_cues(change, batch, stored)
 
-    outcome |= inserted
-    new = [item.id for item in inserted.values() if item.new]
+    outcome |= stored
+    new = [item.id for item in stored.values() if item.new]
     distinct = {item.id for item in outcome.values()}
     await change.audit("store", new, len(distinct))
     return {index: outcome[index] for index in batch.memories}, cued
 
 
 async def _add_cues(
-    change: NamespaceTransaction, batch: Batch, inserted: Mapping[int, Inserted]
+    change: NamespaceTransaction, batch: Batch, stored: Mapping[int, Inserted]
 ) -> list[UUID]:
     """Add the cues of known texts to their memories; return those that changed."""
     stated: dict[UUID, list[str]] = {}
     inherited: set[UUID] = set()
     learned: dict[UUID, list[str]] = {}
-    for index, item in inserted.items():
+    for index, item in stored.items():
         draft = batch.memories[index].draft
         if item.new or not draft.cues:
             continue
@@ -109,10 +109,10 @@ async def _add_cues(
     return await add_cues(change, stated, inherited, learned)
 
 
-def _keys(batch: Batch, inserted: Mapping[int, Inserted]) -> dict[str, KeyAnswer]:
+def _keys(batch: Batch, stored: Mapping[int, Inserted]) -> dict[str, KeyAnswer]:
     """Return what answers the idempotency keys of these memories from now on."""
     answers = {}
-    for index, item in inserted.items():
+    for index, item in stored.items():
         memory = batch.memories[index]
         key = memory.draft.idempotency_key
         if key is not None:
@@ -138,11 +138,11 @@ def _answered(batch: Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, In
 
 
 def _replacements(
-    batch: Batch, inserted: Mapping[int, Inserted]
+    batch: Batch, stored: Mapping[int, Inserted]
 ) -> dict[int, Replacement]:
-    """Return what the new memories supersede, by index."""
+    """Return what the memories supersede, new or known, by index."""
     replacements = {}
-    for index, item in inserted.items():
+    for index, item in stored.items():
         draft = batch.memories[index].draft
         if draft.supersedes is not None:
             replacements[index] = Replacement(
@@ -160,7 +160,10 @@ async def _relate(
     items: Mapping[int, Inserted],
     errors: dict[int, FolkloreError],
 ) -> None:
-    """Write the relations of new memories. Refuses those with an error, or with a relation that is not possible."""
+    """Write the relations of the memories, new or known.
+
+    Raises _RefusedItems for `errors`, those of superseding, and for relations that are not possible.
+    """
     related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
     for index, item in items.items():
         for link in batch.memories[index].draft.related:

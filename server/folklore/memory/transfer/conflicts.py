@@ -27,7 +27,7 @@ _SIGNATURE = ("changed_by", "changed_at")
 
 
 @dataclass(frozen=True, slots=True)
-class Importer:
+class ImportAuthor:
     """The author of an import, and its time."""
 
     name: str
@@ -91,7 +91,7 @@ class ExistingMemories:
         self,
         line: TransferredMemory,
         present: TransferredMemory | None,
-        importer: Importer,
+        importer: ImportAuthor,
     ) -> TransferredMemory | None:
         """Return the memory that replaces the stored one, None if the line changes nothing."""
         imported = self.imported.get(line.id)
@@ -133,7 +133,7 @@ def resolve(
     existing: ExistingMemories,
     present: Mapping[UUID, TransferredMemory],
     policy: OnConflict,
-    importer: Importer,
+    importer: ImportAuthor,
 ) -> Resolution:
     """Decide in the order of the lines, and add to `existing` what the import writes.
 
@@ -207,7 +207,7 @@ def _hash(line: TransferredMemory) -> int:
 
 
 def _signature(
-    line: TransferredMemory, present: TransferredMemory, importer: Importer
+    line: TransferredMemory, present: TransferredMemory, importer: ImportAuthor
 ) -> dict[str, Any]:
     """Return who changed the text last, and when, of a memory that a line replaces.
 
@@ -227,7 +227,7 @@ def _signature(
 
 
 def _merged(
-    line: TransferredMemory, present: TransferredMemory, importer: Importer
+    line: TransferredMemory, present: TransferredMemory, importer: ImportAuthor
 ) -> TransferredMemory | None:
     """Return the memory that replaces `present`, None if that changes nothing.
 

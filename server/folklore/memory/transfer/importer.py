@@ -39,7 +39,7 @@ from folklore.text import names
 
 # Characters that wait in all namespaces together.
 _WAITING_CHARACTERS = 8_000_000
-# Lines: of a dry run and of relations, something is remembered of each.
+# Lines of an import by a caller with grants: a dry run and relations keep something of each in memory.
 _MOST_OF_A_MEMBER = 200_000
 _AT_ONCE = 20  # lines that are checked, .3 ms each
 
@@ -80,7 +80,7 @@ async def import_chunks(
     if request.namespace is not None:
         kept = await kept_name(context, names.normalise(request.namespace))
         request = request.model_copy(update={"namespace": kept})
-    run = _Import(context, request)
+    whole_import = _Import(context, request)
     try:
         await _forget_removed(context, request)
         async for chunk in chunks:
@@ -94,12 +94,12 @@ async def import_chunks(
                         hint="Divide it.",
                     )
                 report.bytes += _size(line)
-                await run.take(line)
+                await whole_import.take(line)
                 if taken % _AT_ONCE == 0:
                     # the server answers other requests meanwhile
                     await asyncio.sleep(0)
             report.seconds = monotonic() - began
-        await run.finish()
+        await whole_import.finish()
         if report.without_vector:
             context.note_pending()
     finally:

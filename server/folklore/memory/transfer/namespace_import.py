@@ -20,7 +20,7 @@ from folklore.memory.context.new_namespaces import require_new_namespace
 from folklore.memory.records.batch import namespace_for
 from folklore.memory.transfer.conflicts import (
     ExistingMemories,
-    Importer,
+    ImportAuthor,
     Resolution,
     resolve,
 )
@@ -154,7 +154,7 @@ class NamespaceImport:
             if policy == "overwrite" and ids:
                 present = await transfers.memories(namespace, ids)
         context = self._run.context
-        importer = Importer(context.caller.author, context.now)
+        importer = ImportAuthor(context.caller.author, context.now)
         return resolve(batch, existing, present, policy, importer)
 
     async def _write(
