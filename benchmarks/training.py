@@ -12,7 +12,6 @@ from benchmarks.examples import FOREIGN, Example, Matrix
 from benchmarks.metrics import auroc, hit_at, mean, recall_at, reciprocal_rank
 from folklore.ranking.features import CONFIDENCE, OF_CUES, RELEVANCE
 from folklore.ranking.fusion import behind_best, leads
-from folklore.ranking.numbers import MANY_CUED
 from folklore.ranking.trained import Weights, reciprocal_ranks
 
 _RIDGE = 1e-3
@@ -229,7 +228,7 @@ def _train_score_among_cues(
     first_log_odds = []
     for examples in sets:
         for group in _with_and_without(examples):
-            cued = [example for example in group if _cued_share(example) >= MANY_CUED]
+            cued = [example for example in group if _cued_share(example) > 0.0]
             for example in cued:
                 results, made_of = trained.shown(example)
                 _, _, behind, doubts = made_of.T

@@ -144,7 +144,7 @@ def test_the_document_states_the_numbers_and_the_features_of_the_code() -> None:
         f"in context, cos ≥ {numbers.SAME_SUBJECT_IN_CONTEXT:g} on",
         f"at most {in_words[numbers.REFLECTIONS]} in ten results",
         f"the odds, and at least {numbers.CLEAR:g})",
-        f"From {numbers.MANY_CUED:g} of the candidates with cues on",
+        f"Where at least {numbers.MANY_CUED:g} of the candidates have cues",
         f"until {Ranking().postings_budget:,} postings",
         f"score from {injection.FULL_WITH_CUES:g} | from {injection.FULL_WITHOUT:g} |",
         f"is whole | from {injection.LIKELY_WITH_CUES:g} | from {injection.LIKELY:g} |",

@@ -18,7 +18,7 @@ from folklore.ranking.injection import edit_worth, forms
             ["headline"] * 5 + [None] * 2 + ["full"] * 2,
         ),
         (
-            [0.2, 0.19, 0.189, 0.018, 0.0179],
+            [0.3, 0.19, 0.189, 0.019, 0.0189],
             [False] * 5,
             ["full", "full", "headline", "headline", None],
         ),

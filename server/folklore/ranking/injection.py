@@ -21,7 +21,7 @@ Form = Literal["full", "headline"]
 # for the same chance.
 FULL_WITH_CUES = 0.19
 FULL_WITHOUT = 0.045
-LIKELY_WITH_CUES = 0.018
+LIKELY_WITH_CUES = 0.019
 LIKELY = 0.008
 # Share of those with cues among what was found from which a memory without is held to their line.
 _MOSTLY = 0.8

@@ -51,8 +51,8 @@ CLEAR = 0.2
 # that shares no word come after those that answer, and before all others.
 RELATED = 4.0
 # Share of the candidates with cues from which on a score is that among memories with cues alone; of fewer it lies
-# between both. Where half of a store has cues, a third of the candidates has, where a quarter has, 15 of 100.
-MANY_CUED = 0.15
+# between both. Where half of a store has cues, a third of the candidates has.
+MANY_CUED = 0.4
 # Letters of the question's words that cues hold which count a half of any number: those of four long words.
 ENOUGH = 24.0
 # Lead of a result without others: as over a text that shares no word with the question.
