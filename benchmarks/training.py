@@ -289,7 +289,8 @@ def train_cues(
     """Return weights with those of cues trained on one set, all others kept: what has no cues is ranked as before.
 
     The relevance is that of `examples`, the confidence that of `all_cued`, in which all memories of the projects have
-    cues: there a question without an answer must not find one among so many phrases. The score among cues is that of both.
+    cues: there a question without an answer must not find one among so many phrases. The score among cues is trained on
+    both.
     """
     relevance = without_cues(kept.relevance)
     relevance |= _relevance_of_cues(relevance, examples, dense=dense)

@@ -1,13 +1,22 @@
 """Facts of this machine."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tzlocal.unix import _get_localzone_name
+import tzlocal
 
 from folklore.machine import linked_zone, zone_name
 
 VIENNA = "Europe/Vienna"
+
+
+@pytest.fixture
+def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[pytest.MonkeyPatch]:
+    """The environment, for tests that change TZ: the library keeps the zone that it found first."""
+    yield monkeypatch
+    monkeypatch.undo()
+    tzlocal.reload_localzone()
 
 
 def machine_with(root: Path, link: str | None, files: dict[str, str]) -> Path:
@@ -34,14 +43,21 @@ def machine_with(root: Path, link: str | None, files: dict[str, str]) -> Path:
 )
 def test_the_zone_of_a_plain_linux_is_where_its_link_leads(
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     link: str,
     files: dict[str, str],
 ) -> None:
-    monkeypatch.delenv("TZ", raising=False)
     root = machine_with(tmp_path.resolve(), link, files)
 
-    assert linked_zone(root) == VIENNA == _get_localzone_name(str(root))  # type: ignore[no-untyped-call]
+    assert linked_zone(root) == VIENNA
+
+
+def test_the_zone_of_this_machine_is_the_one_that_the_library_finds(
+    environment: pytest.MonkeyPatch,
+) -> None:
+    environment.delenv("TZ", raising=False)
+    tzlocal.reload_localzone()
+
+    assert zone_name() == tzlocal.get_localzone_name()
 
 
 @pytest.mark.parametrize(
@@ -52,6 +68,7 @@ def test_the_zone_of_a_plain_linux_is_where_its_link_leads(
         (None, {"etc/localtime": "TZif"}),
         ("../usr/share/zoneinfo/Europe/Nowhere", {}),
         ("../usr/share/zoneinfo", {}),
+        ("localtime", {}),
         ("../var/zones/Europe/Vienna", {"var/zones/Europe/Vienna": ""}),
         ("../usr/share/zoneinfo/Europe/Vienna", {"etc/timezone": "Europe/Paris"}),
         ("../usr/share/zoneinfo/Europe/Vienna", {"etc/timezone": "Wien \u2013"}),
@@ -67,7 +84,8 @@ def test_where_a_file_may_name_another_zone_a_library_reads_them_all(
     assert linked_zone(machine_with(tmp_path.resolve(), link, files)) is None
 
 
-def test_a_zone_in_the_environment_comes_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TZ", VIENNA)
+def test_a_zone_in_the_environment_comes_first(environment: pytest.MonkeyPatch) -> None:
+    environment.setenv("TZ", VIENNA)
+    tzlocal.reload_localzone()
 
     assert zone_name() == VIENNA

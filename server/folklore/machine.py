@@ -43,7 +43,7 @@ def linked_zone(root: Path) -> str | None:
     time zones too. `root` is the directory of the system, without symbolic links.
     """
     link = root / "etc/localtime"
-    zone = link.resolve()
+    zone = Path(os.path.realpath(link))  # of links in a circle one of them
     zones = root / _ZONES
     if not link.is_symlink() or not zone.is_file() or not zone.is_relative_to(zones):
         return None

@@ -9,7 +9,7 @@ from folklore.machine import is_loopback
 
 @dataclass(frozen=True, slots=True)
 class Proxy:
-    """A proxy: `words` name it, without its password; `problem` says why it cannot be used."""
+    """A proxy: `description` names it, without its password; `problem` says why it cannot be used."""
 
     address: SplitResult
     description: str

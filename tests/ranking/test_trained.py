@@ -1,6 +1,7 @@
 """Trained weights: relevance is a sum, confidence and score are probabilities, and a score falls along the order."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,6 +100,15 @@ def test_a_score_lies_between_both_where_few_candidates_have_cues() -> None:
     [score] = WEIGHTS.scores_of(*facts, MANY_CUED / 4)
 
     assert score == pytest.approx(sigma(0.75 * without + 0.25 * among_cues))
+
+
+def test_weights_that_were_trained_without_cues_score_memories_with_cues_as_others() -> (
+    None
+):
+    facts = (np.array([4.0]), np.array([1.0]), np.array([0.0]), np.array([0.5]))
+    weights = replace(WEIGHTS, score_among_cues={})
+
+    assert weights.scores_of(*facts, 1.0) == WEIGHTS.scores_of(*facts, 0.0)
 
 
 def test_a_match_is_strong_or_fair_from_its_line_on() -> None:

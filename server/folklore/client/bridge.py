@@ -132,8 +132,8 @@ class Bridge:
         elif message.keys() >= {"id", "method"}:
             self._begin(message)
         elif message.get("method") == "notifications/cancelled":
-            # The server is stateless: what cancels a call there is the end of its connection. The client's other notifications
-            # would find no session either.
+            # The server is stateless: what cancels a call there is the end of its connection. The client's other
+            # notifications would find no session either.
             cancelled = _params(message).get("requestId")
             if isinstance(cancelled, str | int) and cancelled in self._calls:
                 self._calls[cancelled].cancel()

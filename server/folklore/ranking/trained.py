@@ -22,7 +22,7 @@ from folklore.ranking.numbers import MANY_CUED
 class Weights:
     """The weights of the features, and the scores from which a match is strong or fair.
 
-    `score_among_cues` are those of the score where many candidates have cues.
+    `score_among_cues` are those of the score where many candidates have cues; none if they were trained without any.
     An answer none of whose results has the confidence `floor` is one where nothing fits.
     """
 
@@ -70,8 +70,8 @@ class Weights:
         """Return the calibrated probability (n,) that each result of an answer is right, in the order of the results.
 
         `lead` is the relevance minus the greatest one of the other candidates (`leads`), `behind` minus the best that
-        `behind_best` compares it with (ranking/fusion.py). `cued_share` is the share of all candidates with cues. The score falls
-        along the order: it is the greatest of a result's own and of those after it.
+        `behind_best` compares it with (ranking/fusion.py). `cued_share` is the share of all candidates with cues. The
+        score falls along the order: it is the greatest of a result's own and of those after it.
         """
         log_odds = (
             self.score["relevance"] * relevance
@@ -80,7 +80,7 @@ class Weights:
         )
         confidence_log_odds = np.log(confidence / (1.0 - confidence))
         log_odds += self.score["confidence"] * confidence_log_odds
-        if cued_share > 0.0:
+        if cued_share > 0.0 and self.score_among_cues:
             among_cues = self._log_odds_among_cues(behind, confidence_log_odds)
             weight = weight_among_cues(cued_share)
             log_odds = (1.0 - weight) * log_odds + weight * among_cues

@@ -15,13 +15,7 @@ from folklore.cli.daily.stale import stale_items
 from folklore.cli.daily.write import edit_request, edited_text
 from folklore.cli.memory_output import print_difference, print_stale
 from folklore.cli.options import context_and_json, named
-from folklore.cli.output import (
-    print_json,
-    print_line,
-    row_of,
-    time_text,
-    wants_json,
-)
+from folklore.cli.output import print_json, print_line, row_of, time_text, wants_json
 from folklore.client.code.calls import confirmation
 from folklore.client.code.working_copy import WorkingCopy
 from folklore.client.surroundings import namespace_of, working_copy

@@ -18,12 +18,7 @@ import click
 
 from folklore.app import App
 from folklore.cli import forkserver
-from folklore.cli.context import (
-    has_own_process,
-    local_server,
-    settings_of,
-    user_server,
-)
+from folklore.cli.context import has_own_process, local_server, settings_of, user_server
 from folklore.client.access import LOCAL_URL, access_of
 from folklore.client.credentials import normalised
 from folklore.client.local_server import LocalServer
@@ -241,7 +236,7 @@ def _serve_http(
 
 
 def _user_server(ctx: click.Context, settings: Settings) -> TakenServer | None:
-    """Return the place of the user's server; None where each process is to have its own."""
+    """Return what serves this user beside HTTP; None where each process is to have a server of its own."""
     if has_own_process():
         return None
     from folklore.server.application.beside import TakenServer

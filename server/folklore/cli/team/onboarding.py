@@ -27,12 +27,7 @@ from folklore.cli.options import (
 from folklore.cli.output import print_checks, print_either, print_line, wants_json
 from folklore.cli.team.admin import warn_unusable
 from folklore.client.authorities import drop_authority, keep_authority
-from folklore.client.credentials import (
-    delete_token,
-    normalised,
-    read_token,
-    save_token,
-)
+from folklore.client.credentials import delete_token, normalised, read_token, save_token
 from folklore.client.http_client import HttpClient, NotCarriedOut
 from folklore.config import Settings
 from folklore.contract.people import Invitation, InviteRequest, JoinRequest, Membership

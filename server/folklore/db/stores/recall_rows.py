@@ -18,9 +18,9 @@ class Hits:
     """The list of one branch, best first.
 
     `scores` order the list: cosines, or BM25. `raw` is the cosine, or the weight of the question's words that a memory
-    holds, without its cues. `path` names the search over vectors. `lexeme_bits` has a bit for each lexeme that a memory holds of
-    a question of function words alone. `spaces` are the namespaces that hold any. `crowded`: the nearest vectors are of
-    few memories.
+    holds, without its cues. `path` names the search over vectors. `lexeme_bits` has a bit for each lexeme that a memory
+    holds of a question of function words alone. `spaces` are the namespaces that hold any. `crowded`: the nearest
+    vectors are of few memories.
     """
 
     ids: tuple[UUID, ...]

@@ -10,11 +10,7 @@ from dataclasses import replace
 from folklore.config import Moment
 from folklore.contract.hooks import HookAnswer, HookRequest
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.edit import (
-    concerned_by,
-    notes_for_edit,
-    path_in_repository,
-)
+from folklore.memory.hooks.edit import concerned_by, notes_for_edit, path_in_repository
 from folklore.memory.hooks.note_candidates import (
     NoteCandidate,
     candidates_of,

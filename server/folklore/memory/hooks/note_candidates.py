@@ -8,11 +8,7 @@ from uuid import UUID
 from folklore.contract.anchors import anchors_by_id
 from folklore.contract.hooks import HookAnswer
 from folklore.contract.ids import short
-from folklore.db.stores.events.injections import (
-    GivenBefore,
-    Note,
-    PastInjection,
-)
+from folklore.db.stores.events.injections import GivenBefore, Note, PastInjection
 from folklore.db.stores.namespaces import Listed
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.scope import HookScope

@@ -585,8 +585,8 @@ def _calibrated(
         return dict.fromkeys(confidence, 0.0)  # of signs alone, nothing can be said
     rows = candidates.rows_of(confidence)
     has_cues = [bool(item.row["cues"]) for item in candidates.all.values()]
-    cued = np.array(has_cues, bool)
-    cued_share = sum(has_cues) / max(len(has_cues), 1)
+    cued = np.array(has_cues, dtype=bool)
+    cued_share = has_cues.count(True) / max(len(has_cues), 1)
     values = weights.scores_of(
         trained_relevance[rows],
         leads(trained_relevance)[rows],

@@ -13,11 +13,7 @@ from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.db.stores.transfer import TransferredMemory
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.context.validation import (
-    ValidBatch,
-    detected_language,
-    prefix_of,
-)
+from folklore.memory.context.validation import ValidBatch, detected_language, prefix_of
 from folklore.model import DEFAULT_LANGUAGE, Draft, Memory
 from folklore.new_ids import new_id
 from folklore.text.clean import digest, former_digest

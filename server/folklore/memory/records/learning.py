@@ -7,14 +7,7 @@ prompt, which hooks read. Who may not write to a namespace teaches its memories 
 """
 
 import asyncio
-from collections.abc import (
-    Callable,
-    Collection,
-    Hashable,
-    Iterable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from folklore.contract.recall import RecallRequest

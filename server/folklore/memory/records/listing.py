@@ -28,7 +28,7 @@ async def list_memories(context: RequestContext, request: ListRequest) -> Answer
 
 @dataclass(frozen=True, slots=True)
 class PageOptions:
-    """What is asked of a list: names, the size and the order of a page, and the cursor of the page before."""
+    """Options of a page of a list: names, the size and the order of a page, and the cursor of the page before."""
 
     requested: tuple[str, ...]
     limit: int

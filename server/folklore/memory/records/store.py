@@ -11,16 +11,11 @@ from uuid import UUID
 from folklore.background import characters_in, on_texts
 from folklore.contract.memories import StoreRequest, StoreResult
 from folklore.db.stores.changes import Inserted
-from folklore.errors import (
-    NotFound,
-)
+from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.context.new_namespaces import require_new_namespace
 from folklore.memory.context.secret_guard import guard_fields
-from folklore.memory.context.validation import (
-    ValidBatch,
-    check_batch,
-)
+from folklore.memory.context.validation import ValidBatch, check_batch
 from folklore.memory.records.batch import Batch
 from folklore.memory.records.batch_transaction import Written, write_batch
 from folklore.memory.records.cues import embed_cues
@@ -200,9 +195,7 @@ async def _checked(
 
 
 def _store_items(
-    batch: Batch,
-    written: Written,
-    relatives: _Relatives,
+    batch: Batch, written: Written, relatives: _Relatives
 ) -> tuple[StoreItem, ...]:
     """Return what became of each memory; older ones on its subject that are named or related already are left out."""
     results = []

@@ -10,10 +10,7 @@ from folklore.background import in_thread, on_texts
 from folklore.contract.lines import Lines, SourceLine, chunks_of
 from folklore.contract.memories import ForgetRequest
 from folklore.contract.transfer import ImportRequest
-from folklore.db.stores.transfer import (
-    TransferredMemory,
-    Transfers,
-)
+from folklore.db.stores.transfer import TransferredMemory, Transfers
 from folklore.errors import FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.context.secret_guard import guard_fields
@@ -26,15 +23,8 @@ from folklore.memory.transfer.line_checks import (
     position_of,
     stated_by_member,
 )
-from folklore.memory.transfer.namespace_import import (
-    BATCH,
-    ImportRun,
-    NamespaceImport,
-)
-from folklore.permissions import (
-    may_write_somewhere,
-    require,
-)
+from folklore.memory.transfer.namespace_import import BATCH, ImportRun, NamespaceImport
+from folklore.permissions import may_write_somewhere, require
 from folklore.text import names
 
 # Characters that wait in all namespaces together.

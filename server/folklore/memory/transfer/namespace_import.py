@@ -36,7 +36,7 @@ _TRIES = 5  # to write a batch
 
 @dataclass(frozen=True, slots=True)
 class ImportRun:
-    """What the parts of one import share: who imports, what is asked, the tables, and the vectors."""
+    """An import as its parts share it: the context of its caller, the request, the tables, and the vectors."""
 
     context: RequestContext
     request: ImportRequest

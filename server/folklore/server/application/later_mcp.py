@@ -90,7 +90,10 @@ class LaterMcp:
             await task
 
     def build(self) -> Starlette:
-        """Return what serves, whose libraries the first call imports: early for who calls MCP before anything else."""
+        """Return the application of MCP, which the first call builds, and imports its libraries for.
+
+        The server of one session calls this before anything else: its client waits for the tools.
+        """
         if self._streamable is None:
             from folklore.server.application.mcp_routes import streamable_http
 
@@ -111,33 +114,36 @@ class LaterMcp:
         ended = asyncio.create_task(self._ended.wait())
         wanted = asyncio.create_task(self._wanted.wait())
         tasks: list[asyncio.Task[Any]] = [ended, wanted]
+        started: asyncio.Task[Any] | None = None
         if self._app.brief:
             await _first_of({ended, wanted}, None)
         else:
-            tasks.append(started := asyncio.create_task(self._started()))
+            started = asyncio.create_task(self._started())
+            tasks.append(started)
             await _first_of({ended, wanted, started}, _START_SECONDS)
             await _first_of({ended, wanted}, _FIRST_SECONDS)
-        tasks.append(alone := asyncio.create_task(self._alone.wait()))
+        alone = asyncio.create_task(self._alone.wait())
+        tasks.append(alone)
         await _first_of({ended, alone}, _START_SECONDS)
         if not ended.done():
             try:
                 streamable = await asyncio.to_thread(self.build)
                 async with streamable.router.lifespan_context(streamable):
                     self._imported.set()
-                    await self._import_all(ended)
+                    await self._import_all(ended, started)
                     await ended
             finally:
                 self._imported.set()
         for task in tasks:
             task.cancel()
 
-    async def _import_all(self, ended: asyncio.Task[Any]) -> None:
-        """Import what the first calls would, after what the start needs: lists and calls need not wait for it."""
+    async def _import_all(
+        self, ended: asyncio.Task[Any], started: asyncio.Task[Any] | None
+    ) -> None:
+        """Import what the first calls would, once the server has `started`: lists and calls need not wait for it."""
         is_for_sessions = self._network.admits is not Admits.TOKENS
-        if is_for_sessions and not self._app.brief:
-            started = asyncio.create_task(self._started())
+        if is_for_sessions and started is not None:
             await _first_of({ended, started}, None)
-            started.cancel()
             if ended.done():
                 return
             await asyncio.to_thread(memory.import_all)

@@ -36,7 +36,7 @@ class Edit:
 
     @property
     def question(self) -> str:
-        """What is asked for an edit: the distinct words and names of text and path, without those that occur in any code."""
+        """The question of an edit: the distinct words and names of text and path, without those that occur in any code."""
         path = self.path.replace("/", " ").replace(".", " ")
         names = []
         for name in dict.fromkeys(_NAME.findall(f"{self.text[:_READ]}\n{path}")):

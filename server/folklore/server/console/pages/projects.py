@@ -63,15 +63,17 @@ class Projects:
 async def show(visit: Visit) -> Response:
     """Show the projects whose names hold the words of the address, and to the owner the deleted ones."""
     words = visit.query.get("q", "").casefold().split()
-    found = await visit.call(ListNamespacesRequest())
+    namespaces = await visit.call(ListNamespacesRequest())
     for word in words:
-        found = tuple(item for item in found if word in item.name.casefold())
+        namespaces = tuple(
+            namespace for namespace in namespaces if word in namespace.name.casefold()
+        )
     deleted: tuple[Namespace, ...] = ()
     if visit.is_owner:
         deleted = await visit.call(ListNamespacesRequest(deleted=True))
     return await visit.render(
         "projects.html",
-        projects=Projects.of(visit, found, _PROJECTS),
+        projects=Projects.of(visit, namespaces, _PROJECTS),
         deleted=deleted,
         words=" ".join(words),
     )
